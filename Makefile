@@ -1,0 +1,57 @@
+# Every target sets up what it needs in .venv; `make PYTHON=python3.12 ...` picks another interpreter.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+WORKERS ?= 2
+# Paths or options for pytest: make test TESTS=tests/test_demo.py
+TESTS  ?= --doctest-modules xform tests
+
+.PHONY: help demo test slow bench lint format notebooks test-compat clean
+help:
+	@echo "make demo         fit the lynx and hare data; table and plot"
+	@echo "make test         all but the slow tests, with doctests and README; TESTS=... for a part"
+	@echo "make slow         the slow tests"
+	@echo "make bench        speed beside NumPy, autograd and JAX; BENCH='eager --quick' for a part"
+	@echo "make lint         ruff, mypy;  make format: let ruff mend what it can"
+	@echo "make notebooks    execute the notebooks in place"
+	@echo "make test-compat  the tests with another Python (3.13) and the newest JAX, in .venv-compat"
+
+# One stamp per extra of pyproject.toml; a changed pyproject.toml installs anew.
+$(VENV)/%.stamp: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+.PRECIOUS: $(VENV)/%.stamp
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/python -m demo.lotka_volterra
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
+
+slow: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
+
+# OPENBLAS_* may pin an old kernel for other programs' sake: NumPy must be measured at its best.
+bench: $(VENV)/bench.stamp
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python -m benchmarks $(BENCH)
+
+lint: $(VENV)/lint.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/lint.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+notebooks: $(VENV)/notebooks.stamp
+	$(BIN)/python -m nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+
+# Two ends of the supported range: `make test` with Python 3.11 and jax 0.10, this one with 3.13 and jax 0.12.
+test-compat: PYTHON = python3.13
+test-compat:
+	$(MAKE) --no-print-directory VENV=.venv-compat PYTHON=$(PYTHON) test
+
+clean:
+	rm -rf .venv .venv-compat build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo/output

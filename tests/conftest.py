@@ -1,0 +1,31 @@
+"""What all tests share: 8 simulated CPU devices, 64 bits for JAX as the oracle, Hypothesis profiles, ``rng``.
+
+May import nothing of the library: the environment has to be set before anything loads jaxlib.
+"""
+
+import os
+import sys
+import zlib
+
+if "jaxlib" in sys.modules:
+    raise RuntimeError("jaxlib was imported before tests/conftest.py could ask for 8 simulated devices")
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+os.environ["JAX_ENABLE_X64"] = "1"
+
+import hypothesis
+import numpy as np
+import pytest
+
+PROFILES = {"default": {}, "ci": {"derandomize": True}, "thorough": {"max_examples": 1000}}
+for name, settings in PROFILES.items():
+    hypothesis.settings.register_profile(name, **({"deadline": None, "max_examples": 30} | settings))
+# In CI the same examples on every run, so that a change is judged by what it changed.
+hypothesis.settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
+)
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator seeded by the test's own name: the same numbers in whatever order tests run."""
+    return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
