@@ -1,0 +1,1 @@
+"""The main job: a published posterior reproduced from the data (``make demo``)."""
