@@ -1,0 +1,79 @@
+"""What the transformations share: argument numbers, checks, functions of pytrees as functions of flat lists.
+
+May import: `xform.core`.
+"""
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes, tree
+from xform.core.array import Array, ArrayImpl, get_aval, host_value
+from xform.core.trace import Tracer
+
+
+def name_of(function: Any) -> str:
+    """A function's name, for messages and for compiled programs."""
+    name = getattr(function, "__name__", None)
+    if name is None and hasattr(function, "func"):
+        return name_of(function.func)
+    return name or type(function).__name__
+
+
+def check_callable(what: str, function: Any) -> None:
+    """TypeError unless `function` can be called."""
+    if not callable(function):
+        raise TypeError(f"{what}: expected a function, got {function!r} of type {type(function).__name__}")
+
+
+def canonical_argnums(what: str, argnums: Any, n_args: int) -> tuple[int, ...]:
+    """Argument numbers as a tuple of non-negative ints."""
+    if isinstance(argnums, Iterable):
+        numbers = tuple(operator.index(i) for i in argnums)
+    else:
+        numbers = (operator.index(argnums),)
+    for i in numbers:
+        if not -n_args <= i < n_args:
+            raise ValueError(f"{what}: argument number {i} is out of range for a call with {n_args} positional arguments")
+    return tuple(i % n_args for i in numbers)
+
+
+def as_array(x: Any, what: Callable[[], str]) -> Any:
+    """An array for a leaf; TypeError, naming it by `what()`, for what is none."""
+    if isinstance(x, ArrayImpl | Tracer):
+        return x
+    if isinstance(x, np.ndarray | np.generic | bool | int | float | complex | Array) or hasattr(x, "__array__"):
+        value = np.asarray(x) if not isinstance(x, bool | int | float | complex) else x
+        if isinstance(value, np.ndarray) and value.dtype == dtypes.float0:
+            return value
+        try:
+            aval = get_aval(value)
+            return ArrayImpl(host_value(value), None, aval)
+        except TypeError as error:
+            raise TypeError(f"{what()}: {error}") from None
+    raise TypeError(
+        f"{what()} is {x!r} of type {type(x).__name__}, which is not an array or a number; "
+        "mark it static (static_argnums, static_argnames) or close over it"
+    )
+
+
+def flat_arrays(what: str, value: Any, names: Sequence[str] | None = None) -> tuple[list[Any], Any]:
+    """The leaves of a pytree as arrays, and its structure."""
+    leaves, treedef = tree.flatten(value)
+    out = []
+    for i, x in enumerate(leaves):
+        if type(x) is not ArrayImpl and not isinstance(x, Tracer):
+            x = as_array(x, lambda i=i: f"{what}: argument {tree.keystr(tree.paths(treedef)[i])}")
+        out.append(x)
+    return out, treedef
+
+
+def signature_of(function: Any) -> inspect.Signature | None:
+    """The signature, or None where Python knows none."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None

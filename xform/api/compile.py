@@ -1,0 +1,423 @@
+"""`jit`, and the stages behind it: `Traced`, `Lowered`, `Compiled`.
+
+A call flattens its arguments, looks up (structure, avals, static arguments, configuration), executes, and wraps. What is
+found is an `_Entry`: the jaxpr, and its executable.
+
+May import: `api.arguments`, `lax.calls`, `interpreters`.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from xform.api.arguments import as_array, check_callable, name_of, signature_of
+from xform.backends import xla
+from xform.core import tree
+from xform.core.array import ArrayImpl, get_aval
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from xform.core.trace import Tracer
+from xform.interpreters import execution
+from xform.interpreters.forward import with_consts
+from xform.interpreters.lowering import lower_module
+from xform.interpreters.staging import trace_to_closed
+from xform.lax.calls import jit_p
+
+
+class _Entry:
+    """What `jit` knows about one signature of a function."""
+
+    __slots__ = ("closed", "compiled", "consts", "out_avals", "out_tree")
+
+    def __init__(self, closed: ClosedJaxpr, consts: list[Any], out_tree: Any):
+        self.closed, self.consts, self.out_tree = closed, consts, out_tree
+        self.out_avals = closed.out_avals
+        self.compiled: execution.Compiled | None = None  # for the default device
+
+
+class JitFunction:
+    """A function compiled by `jit`."""
+
+    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]):
+        functools.update_wrapper(self, fun, updated=())
+        self._fun = fun
+        self._name = name_of(fun)
+        self._cache: dict[Any, _Entry] = {}
+        self._static_nums, self._static_names = _static(fun, options["static_argnums"], options["static_argnames"])
+        self._donate_nums, self._donate_names = _static(fun, options["donate_argnums"], options["donate_argnames"])
+        self._backend, self._device = options["backend"], options["device"]
+        self._compiler_options = options["compiler_options"]
+        self._plain = not (
+            self._static_nums or self._static_names or self._donate_nums or self._donate_names or self._backend
+            or self._device or self._compiler_options
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._fun!r}>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            # The hot path: concrete arrays on the default device, a signature seen before.
+            if self._plain and state.trace is None and not kwargs:
+                leaves, treedef = tree.flatten(args)
+                key: list[Any] = [state.trace_context, treedef]
+                buffers = []
+                for x in leaves:
+                    if type(x) is not ArrayImpl or x._device is not None:
+                        break
+                    aval = x._aval
+                    key.append(x.aval if aval is None else aval)
+                    buffers.append(x._buffer)
+                else:
+                    entry = self._cache.get(tuple(key))
+                    if entry is not None and (compiled := entry.compiled) is not None:
+                        if None in buffers:
+                            device = compiled.device
+                            buffers = [x._on_device(device) if b is None else b for x, b in zip(leaves, buffers)]  # noqa: B905
+                        outs = compiled.executable.execute(compiled.hidden + buffers)
+                        return entry.out_tree.unflatten([ArrayImpl(None, b, a) for b, a in zip(outs, entry.out_avals)])  # noqa: B905
+            return self._call(args, kwargs)
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if state.disable_jit:
+            return self._fun(*args, **kwargs)
+        entry, leaves, key = self._lookup(args, kwargs)
+        operands = [*entry.consts, *leaves]
+        if state.trace is not None or any(isinstance(x, Tracer) for x in operands):
+            return entry.out_tree.unflatten(jit_p.bind(*operands, jaxpr=entry.closed, name=self._name))
+        if self._backend == "numpy" or state.debug_nans or state.debug_infs:
+            return entry.out_tree.unflatten(eval_jaxpr(entry.closed.jaxpr, entry.closed.consts, *operands))
+        device = self._target(operands)
+        bound = _bind_consts(entry)
+        donated = self._donated(args, kwargs)
+        compiled = execution.compile_jaxpr(bound, device, donated, self._compiler_options)
+        if self._plain and compiled.platform_device is None and key is not None:
+            entry.compiled = compiled
+        return entry.out_tree.unflatten(compiled(leaves))
+
+    def _target(self, operands: Sequence[Any]) -> Any:
+        if self._device is not None:
+            return self._device
+        if self._backend is not None:
+            return xla.devices(self._backend)[0]
+        return execution.device_for(operands)
+
+    def _lookup(self, args: tuple, kwargs: dict[str, Any]) -> tuple[_Entry, list[Any], Any]:
+        """The entry for a call, traced if need be, and the arrays among the arguments."""
+        dynamic_args, dynamic_kwargs, static = self._split_static(args, kwargs)
+        leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs) if dynamic_kwargs or static else dynamic_args)
+        has_kwargs = bool(dynamic_kwargs or static)
+        leaves = [x if type(x) is ArrayImpl else self._leaf(x, i, treedef, has_kwargs) for i, x in enumerate(leaves)]
+        avals = [get_aval(x) for x in leaves]
+        key = (state.trace_context, treedef, *avals, *([static] if static else []))
+        try:
+            entry = self._cache.get(key)
+        except TypeError as error:
+            raise ValueError(f"jit of {self._name}: static arguments must be hashable: {error}") from None
+        if entry is None:
+            entry = self._trace(treedef, has_kwargs, avals, static, len(args))
+            if any(isinstance(c, Tracer) for c in entry.consts):
+                return entry, leaves, None  # closed over a tracer: never reused
+            self._cache[key] = entry
+        return entry, leaves, key
+
+    def _leaf(self, x: Any, i: int, treedef: Any, has_kwargs: bool) -> Any:
+        def what() -> str:
+            path = tree.keystr(tree.paths(treedef)[i])
+            return f"jit of {self._name}: argument {path if not has_kwargs else path.replace('[0]', '', 1)}"
+
+        return as_array(x, what)
+
+    def _split_static(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any], tuple]:
+        if not self._static_nums and not self._static_names:
+            return args, kwargs, ()
+        numbers = {i % len(args) if -len(args) <= i < len(args) else i for i in self._static_nums} if args else set()
+        static = [(i, args[i]) for i in sorted(numbers) if i < len(args)]
+        static_kwargs = [(k, kwargs[k]) for k in sorted(kwargs) if k in self._static_names]
+        dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
+        return dynamic, {k: v for k, v in kwargs.items() if k not in self._static_names}, (*static, *static_kwargs)
+
+    def _trace(self, treedef: Any, has_kwargs: bool, avals: Sequence[Any], static: tuple, n_args: int) -> _Entry:
+        out_tree: Any = None
+        name = self._name
+
+        def flat(*xs: Any) -> list[Any]:
+            nonlocal out_tree
+            value = treedef.unflatten(xs)
+            args, kwargs = value if has_kwargs else (value, {})
+            args, kwargs = list(args), dict(kwargs)
+            for k, v in static:
+                if isinstance(k, int):
+                    args.insert(k, v)
+                else:
+                    kwargs[k] = v
+            leaves, out_tree = tree.flatten(self._fun(*args, **kwargs))
+            return [
+                as_array(x, lambda i=i: f"jit of {name}: the result {tree.keystr(tree.paths(out_tree)[i])}")
+                for i, x in enumerate(leaves)
+            ]
+
+        closed, consts = trace_to_closed(flat, avals, name)
+        return _Entry(closed, consts, out_tree)
+
+    def _donated(self, args: tuple, kwargs: dict[str, Any]) -> tuple[bool, ...]:
+        if not self._donate_nums and not self._donate_names:
+            return ()
+        numbers = {i % len(args) for i in self._donate_nums if -len(args) <= i < len(args)}
+        statics = {i % len(args) for i in self._static_nums if -len(args) <= i < len(args)}
+        out: list[bool] = []
+        for i, a in enumerate(args):
+            if i not in statics:
+                out += [i in numbers] * len(tree.leaves(a))
+        for k in sorted(kwargs):
+            if k not in self._static_names:
+                out += [k in self._donate_names] * len(tree.leaves(kwargs[k]))
+        return tuple(out)
+
+    # The stages, one by one.
+
+    @api_boundary
+    def trace(self, *args: Any, **kwargs: Any) -> "Traced":
+        """Trace for these arguments (arrays, or anything with shape and dtype), without running."""
+        dynamic_args, dynamic_kwargs, static = self._split_static(args, kwargs)
+        has_kwargs = bool(dynamic_kwargs or static)
+        leaves, treedef = tree.flatten((dynamic_args, dynamic_kwargs) if has_kwargs else dynamic_args)
+        avals = [shape_of(x) for x in leaves]
+        entry = self._trace(treedef, has_kwargs, avals, static, len(args))
+        return Traced(self, entry, self._donated(args, kwargs), treedef)
+
+    @api_boundary
+    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+        """Trace and lower for these arguments."""
+        return self.trace(*args, **kwargs).lower()
+
+    @api_boundary
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """Shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget all traces and executables."""
+        self._cache.clear()
+
+
+def _bind_consts(entry: _Entry) -> ClosedJaxpr:
+    """The entry's jaxpr with what it closed over as constants, for a call from outside."""
+    if not entry.consts:
+        return entry.closed
+    key = "bound"
+    if key not in entry.closed.cache:
+        j = entry.closed.jaxpr
+        copy = type(j)(j.constvars, j.invars, j.outvars, j.eqns, j.name)
+        entry.closed.cache[key] = with_consts(ClosedJaxpr(copy), entry.consts)
+    return entry.closed.cache[key]
+
+
+def shape_of(x: Any) -> Any:
+    """The aval of an array or of anything with shape and dtype."""
+    from xform.core import dtypes
+    from xform.core.avals import ShapedArray
+
+    if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
+        return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+    return get_aval(x)
+
+
+def _static(fun: Any, nums: Any, names: Any) -> tuple[tuple[int, ...], frozenset[str]]:
+    """Complete argument numbers by names and names by numbers, from the signature."""
+    if nums is None and names is None:
+        return (), frozenset()
+    numbers = () if nums is None else (nums,) if isinstance(nums, int) else tuple(nums)
+    strings = () if names is None else (names,) if isinstance(names, str) else tuple(names)
+    signature = signature_of(fun)
+    if signature is None:
+        return numbers, frozenset(strings)
+    positional = [
+        p.name for p in signature.parameters.values()
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]  # fmt: skip
+    kinds = {p.kind for p in signature.parameters.values()}
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        for i in numbers:
+            if not -len(positional) <= i < len(positional):
+                raise ValueError(f"jit of {name_of(fun)}: argument number {i} is out of range for {signature}")
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        for s in strings:
+            if s not in signature.parameters:
+                raise ValueError(f"jit of {name_of(fun)}: there is no argument {s!r} in {signature}")
+    from_names = tuple(positional.index(s) for s in strings if s in positional)
+    from_numbers = tuple(positional[i] for i in numbers if -len(positional) <= i < len(positional))
+    if nums is None or names is None:
+        numbers, strings = (*numbers, *from_names), (*strings, *from_numbers)
+    return tuple(dict.fromkeys(numbers)), frozenset(strings)
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
+    """Compile a function with XLA.
+
+    The function is traced once for each structure, shape and dtype of its arguments; the program runs from then on.
+    Python side effects happen while tracing only. Without `fun` it returns a decorator.
+
+    Parameters
+    ----------
+    fun : function of pytrees of arrays
+    static_argnums, static_argnames : ints, strings
+        Arguments that are Python values (hashable); the function is traced anew for each value.
+    donate_argnums, donate_argnames : ints, strings
+        Arguments whose memory the results may take over; they are deleted.
+    device, backend : Device, str
+        Where to run: by default where the arguments are. ``backend="numpy"`` runs the program without XLA.
+    compiler_options : dict
+        XLA options for this function.
+
+    Raises
+    ------
+    TypeError
+        For arguments that are neither arrays nor numbers nor static.
+    ImportError
+        When the package `jax`, which ships XLA, is not installed.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> @xform.jit
+    ... def f(x):
+    ...     return xnp.sin(x) ** 2 + xnp.cos(x) ** 2
+    >>> float(f(3.0))
+    1.0
+    """
+    if in_shardings is not None or out_shardings is not None:
+        raise NotImplementedError("jit: in_shardings and out_shardings are not supported yet")
+    options = {
+        "static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames, "device": device, "backend": backend, "compiler_options": compiler_options,
+    }  # fmt: skip
+    if fun is None:
+        return lambda f: jit(f, **options)
+    check_callable("jit", fun)
+    return JitFunction(fun, options)
+
+
+class Traced:
+    """A function traced for given arguments.
+
+    Attributes
+    ----------
+    jaxpr : ClosedJaxpr
+    fun_name : str
+    out_info : pytree of ShapeDtypeStruct
+    """
+
+    def __init__(self, function: JitFunction, entry: _Entry, donated: Sequence[bool], in_tree: Any):
+        self._function, self._entry, self._donated, self.in_tree = function, entry, donated, in_tree
+        self.jaxpr = _bind_consts(entry)
+        self.fun_name = function._name
+
+    @property
+    def out_tree(self) -> Any:
+        """Structure of the result."""
+        return self._entry.out_tree
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the result."""
+        from xform.api.inspection import ShapeDtypeStruct
+
+        return self.out_tree.unflatten(
+            [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in self._entry.out_avals]
+        )
+
+    @api_boundary
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> "Lowered":
+        """Write the StableHLO module."""
+        device = self._function._target(self._entry.consts) if not lowering_platforms else None
+        platform = device.platform if device is not None else lowering_platforms[0]  # type: ignore[index]
+        text, hidden = lower_module(self.jaxpr, self.fun_name, platform, donated=self._donated)
+        return Lowered(self, text, hidden, device)
+
+
+class Lowered:
+    """A function lowered to StableHLO."""
+
+    def __init__(self, traced: Traced, text: str, hidden: list[Any], device: Any):
+        self._traced, self._text, self._hidden, self._device = traced, text, hidden, device
+        self.in_tree, self.out_tree, self.out_info = traced.in_tree, traced.out_tree, traced.out_info
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text; with `debug_info`, each operation with the user's line."""
+        if dialect not in (None, "stablehlo"):
+            raise ValueError(f"as_text: the dialect is 'stablehlo', got {dialect!r}")
+        if debug_info:
+            platform = self._device.platform if self._device is not None else "cpu"
+            t = self._traced
+            return lower_module(t.jaxpr, t.fun_name, platform, donated=t._donated, debug_info=True)[0]
+        return self._text
+
+    @api_boundary
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> "Compiled":
+        """Compile with XLA."""
+        if self._device is None:
+            raise ValueError("compile: this module was lowered for another platform")
+        options = {**(self._traced._function._compiler_options or {}), **(compiler_options or {})}
+        compiled = execution.compile_text(
+            self._text, self._hidden, self._traced.jaxpr, self._device, self._traced._donated, options
+        )
+        return Compiled(self._traced, compiled)
+
+
+class Compiled:
+    """A compiled function, for arguments of the structure, shapes and dtypes that it was traced for."""
+
+    def __init__(self, traced: Traced, compiled: execution.Compiled):
+        self._traced, self._compiled = traced, compiled
+        self.in_tree, self.out_tree, self.out_info = traced.in_tree, traced.out_tree, traced.out_info
+
+    @api_boundary
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function, name = self._traced._function, self._traced.fun_name
+        dynamic_args, dynamic_kwargs, static = function._split_static(args, kwargs)
+        value = (dynamic_args, dynamic_kwargs) if dynamic_kwargs or static else dynamic_args
+        leaves, treedef = tree.flatten(value)
+        if treedef != self.in_tree:
+            raise TypeError(f"{name} was compiled for arguments of structure {self.in_tree}, called with {treedef}")
+        leaves = [as_array(x, lambda: f"argument of {name}") for x in leaves]
+        for x, want in zip(leaves, self._traced.jaxpr.in_avals, strict=True):
+            have = get_aval(x)
+            if have.shape != want.shape or have.dtype != want.dtype:
+                raise TypeError(f"{name} was compiled for an argument of {want.str_short()}, called with {have.str_short()}")
+        return self.out_tree.unflatten(self._compiled(leaves))
+
+    def as_text(self) -> str:
+        """The optimized HLO."""
+        return self._compiled.executable.hlo_text()
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes of arguments, results, temporaries and code."""
+        return self._compiled.executable.memory_analysis()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates of floating-point operations and memory traffic."""
+        return self._compiled.executable.cost_analysis()

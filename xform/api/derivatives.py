@@ -1,0 +1,563 @@
+"""`grad`, `value_and_grad`, `jvp`, `vjp`, `linearize`, `linear_transpose`, `jacfwd`, `jacrev`, `hessian`.
+
+Complex numbers follow JAX's convention: the derivative of a real function f of z = x + iy is df/dx - i df/dy, and
+`vjp` is the plain transpose of `jvp`, without conjugation.
+
+May import: `api.arguments`, `api.mapping`, the interpreters of derivatives.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, name_of
+from xform.api.mapping import vmap
+from xform.core import dtypes, tree
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.core.jaxpr import Jaxpr, eval_jaxpr
+from xform.interpreters import forward, reverse
+from xform.interpreters.tangents import Zero, instantiate, recast
+from xform.lax.shapes import convert
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """A function that returns the value of `fun` and its gradient.
+
+    Parameters
+    ----------
+    fun : function to a real scalar (or, with `has_aux`, a pair of it and anything)
+    argnums : int or sequence of int
+        Positional arguments to differentiate; a sequence gives a tuple of gradients.
+    has_aux : bool
+        Whether `fun` returns a pair ``(value, auxiliary data)``; then the result is ``((value, aux), gradient)``.
+    holomorphic : bool
+        Whether `fun` is complex analytic; inputs and output are then complex.
+    allow_int : bool
+        Let integer arguments have gradients, which are zeros of dtype float0.
+
+    Examples
+    --------
+    >>> import xform
+    >>> value, slope = xform.value_and_grad(lambda x: x**2)(3.0)
+    >>> float(value), float(slope)
+    (9.0, 6.0)
+    """
+    check_callable("value_and_grad", fun)
+    if reduce_axes:
+        raise NotImplementedError("value_and_grad: reduce_axes is not supported")
+
+    @functools.wraps(fun)
+    @api_boundary
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        value, aux, grads = _value_and_grad(fun, args, kwargs, argnums, has_aux, holomorphic, allow_int)
+        return ((value, aux), grads) if has_aux else (value, grads)
+
+    return wrapper
+
+
+def grad(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """A function that returns the gradient of `fun`.
+
+    The parameters are those of `value_and_grad`; with `has_aux` the result is ``(gradient, aux)``.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> float(xform.grad(xnp.sin)(0.0))
+    1.0
+    >>> float(xform.grad(xform.grad(lambda x: x**3))(2.0))
+    12.0
+    """
+    check_callable("grad", fun)
+    if reduce_axes:
+        raise NotImplementedError("grad: reduce_axes is not supported")
+
+    @functools.wraps(fun)
+    @api_boundary
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _, aux, grads = _value_and_grad(fun, args, kwargs, argnums, has_aux, holomorphic, allow_int)
+        return (grads, aux) if has_aux else grads
+
+    return wrapper
+
+
+def _value_and_grad(
+    fun: Any, args: tuple, kwargs: dict, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
+) -> tuple[Any, Any, Any]:
+    name = "grad"
+    numbers = canonical_argnums(f"{name} of {name_of(fun)}", argnums, len(args))
+    chosen = args[numbers[0]] if isinstance(argnums, int) else tuple(args[i] for i in numbers)
+    leaves, treedef = flat_arrays(name, chosen)
+    for x in leaves:
+        _check_input(name, get_aval(x), holomorphic, allow_int)
+    f, _ = _partial(fun, argnums, args, kwargs, name)
+    value_tree, aux, jaxpr, consts, info = _linearized(name, f, (treedef.unflatten(leaves),), has_aux)
+    value = _scalar_output(fun, *tree.flatten(value_tree), holomorphic)
+    _, in_avals, differentiate, _, _, (nonzero,) = info
+    if nonzero:
+        one = np.ones((), get_aval(value).dtype)[()]
+        cts = iter(reverse.backward_pass(jaxpr, consts, [one]))
+    grads = [instantiate(next(cts) if d and nonzero else Zero(a)) for d, a in zip(differentiate, in_avals, strict=True)]
+    return value_tree, aux, treedef.unflatten(grads)
+
+
+def _split_aux(name: str, out: Any) -> tuple[Any, Any]:
+    if not isinstance(out, tuple | list) or len(out) != 2:
+        raise TypeError(f"{name} with has_aux=True: the function must return a pair (value, aux), got {out!r}")
+    return out[0], out[1]
+
+
+def _check_input(name: str, aval: ShapedArray, holomorphic: bool, allow_int: bool) -> None:
+    complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    if holomorphic:
+        if not complex_:
+            raise TypeError(f"{name} with holomorphic=True needs complex inputs, got {aval.str_short()}")
+    elif not dtypes.issubdtype(aval.dtype, np.inexact) and not allow_int:
+        raise TypeError(
+            f"{name} needs inputs of float or complex dtype to differentiate, got {aval.str_short()}; convert it, choose "
+            "other argnums, or say allow_int=True"
+        )
+
+
+def _scalar_output(fun: Any, outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> Any:
+    name = name_of(fun)
+    if len(outs) != 1 or out_tree.num_nodes != 1:
+        raise TypeError(f"grad needs a function that returns one scalar, but {name} returned the structure {out_tree}")
+    aval = get_aval(outs[0])
+    if aval.shape:
+        raise TypeError(
+            f"grad needs a function that returns a scalar, but {name} returned {aval.str_short()}; "
+            "use vjp, jacrev or jacfwd, or sum the result"
+        )
+    complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
+    if holomorphic and not complex_:
+        raise TypeError(f"grad with holomorphic=True needs a complex result, but {name} returned {aval.str_short()}")
+    if not holomorphic and not dtypes.issubdtype(aval.dtype, np.floating):
+        hint = "; if it is analytic, say holomorphic=True" if complex_ else ""
+        raise TypeError(f"grad needs a function to a real float, but {name} returned {aval.str_short()}{hint}")
+    return outs[0]
+
+
+@api_boundary
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Value and directional derivative of `fun`: forward mode.
+
+    Parameters
+    ----------
+    fun : function of pytrees of arrays
+    primals, tangents : tuple or list
+        Arguments, and a direction of the same structure, shapes and dtypes (float0 for integers).
+
+    Returns
+    -------
+    ``(out, tangent out)``, with `has_aux` ``(out, tangent out, aux)``
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> value, slope = xform.jvp(xnp.sin, (0.0,), (2.0,))
+    >>> float(slope)
+    2.0
+    """
+    check_callable("jvp", fun)
+    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+        raise TypeError(
+            "jvp: primals and tangents must be tuples or lists, one entry per argument, got "
+            f"{type(primals).__name__} and {type(tangents).__name__}"
+        )
+    leaves, treedef = flat_arrays("jvp", tuple(primals))
+    ts, t_treedef = flat_arrays("jvp", tuple(tangents))
+    if treedef != t_treedef:
+        raise TypeError(f"jvp: primals and tangents must have one structure, got {treedef} and {t_treedef}")
+    ts = [_check_tangent("jvp", x, t) for x, t in zip(leaves, ts, strict=True)]
+    trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        out, aux = fun(*treedef.unflatten(xs)), None
+        if has_aux:
+            out, aux = _split_aux("jvp", out)
+        outs, out_tree = tree.flatten(out)
+        extra, aux_tree = tree.flatten(aux)
+        trees[:] = [out_tree, aux_tree, len(outs)]
+        return [*outs, *extra]
+
+    outs, tangents_out = forward.jvp(flat, leaves, ts)
+    out_tree, aux_tree, n = trees
+    out = out_tree.unflatten(outs[:n])
+    tangent_out = out_tree.unflatten([instantiate(t) for t in tangents_out[:n]])
+    return (out, tangent_out, aux_tree.unflatten(outs[n:])) if has_aux else (out, tangent_out)
+
+
+def _check_tangent(name: str, x: Any, t: Any) -> Any:
+    want, have = get_aval(x).to_tangent_aval(), _aval_or_float0(t)
+    if want.dtype == dtypes.float0:
+        if have.dtype != dtypes.float0:
+            raise TypeError(
+                f"{name}: the tangent of an input of {get_aval(x).str_short()} must be of dtype float0 "
+                f"(np.zeros(shape, xform.dtypes.float0)), got {have.str_short()}"
+            )
+        return Zero(want)
+    if want.shape != have.shape or want.dtype != have.dtype:
+        if have.weak_type and want.shape == have.shape:
+            return convert(t, want.dtype)
+        raise TypeError(
+            f"{name}: an input of {get_aval(x).str_short()} needs a tangent of {want.str_short()}, got {have.str_short()}"
+        )
+    return convert(recast(t), want.dtype)
+
+
+def _aval_or_float0(t: Any) -> ShapedArray:
+    if isinstance(t, np.ndarray) and t.dtype == dtypes.float0:
+        return ShapedArray(t.shape, dtypes.float0)
+    return get_aval(t)
+
+
+class LinearFunction:
+    """A function linearized at a point, as `linearize` and `vjp` return it. A pytree whose leaves are the residuals."""
+
+    def __init__(self, jaxpr: Jaxpr, consts: list[Any], info: tuple[Any, ...]):
+        self.jaxpr, self.consts, self.info = jaxpr, consts, info
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.jaxpr})"
+
+
+class Pushforward(LinearFunction):
+    """Maps tangents of the inputs to tangents of the results."""
+
+    @api_boundary
+    def __call__(self, *tangents: Any) -> Any:
+        """Apply to tangents, structured as the arguments of the function were."""
+        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out = self.info
+        ts, treedef = flat_arrays("the linearized function", tangents)
+        if treedef != in_tree:
+            raise TypeError(f"linearize: the tangents' structure must be {in_tree}, got {treedef}")
+        checked = [_check_against("linearize", "tangent", t, a) for t, a in zip(ts, in_avals, strict=True)]
+        inputs = [instantiate(t) for t, d in zip(checked, differentiate, strict=True) if d]
+        outs = iter(eval_jaxpr(self.jaxpr, self.consts, *inputs))
+        full_outs = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero_out, out_avals, strict=True)]
+        return out_tree.unflatten([instantiate(t) for t in full_outs])
+
+
+class Pullback(LinearFunction):
+    """Maps cotangents of the results to cotangents of the inputs."""
+
+    @api_boundary
+    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
+        """Apply to a cotangent, structured as the result of the function was; gives a tuple, one per argument."""
+        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out = self.info
+        if len(cotangents) != 1:
+            raise TypeError(f"vjp: the pullback takes one argument, structured as the result, got {len(cotangents)}")
+        cts, treedef = flat_arrays("the pullback", cotangents[0])
+        if treedef != out_tree:
+            raise TypeError(f"vjp: the cotangent's structure must be that of the result, {out_tree}, got {treedef}")
+        checked = [_check_against("vjp", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
+        used = [ct for ct, nz in zip(checked, nonzero_out, strict=True) if nz]
+        outs = iter(reverse.backward_pass(self.jaxpr, self.consts, used))
+        full_outs = [next(outs) if d else Zero(a) for d, a in zip(differentiate, in_avals, strict=True)]
+        return in_tree.unflatten([instantiate(ct) for ct in full_outs])
+
+
+def _check_against(name: str, what: str, t: Any, want: ShapedArray) -> Any:
+    have = _aval_or_float0(t)
+    if have.shape != want.shape or have.dtype != want.dtype:
+        if have.weak_type and want.shape == have.shape and want.dtype != dtypes.float0:
+            return convert(t, want.dtype)
+        raise TypeError(f"{name}: expected a {what} of {want.str_short()}, got {have.str_short()}")
+    return Zero(want) if want.dtype == dtypes.float0 else convert(t, want.dtype)
+
+
+for _cls in (Pushforward, Pullback):
+    tree.register_pytree_node(
+        _cls,
+        lambda f: (tuple(f.consts), (f.jaxpr, f.info)),
+        lambda aux, consts, cls=_cls: cls(aux[0], list(consts), aux[1]),
+    )
+
+
+def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any, Any, Jaxpr, list[Any], tuple]:
+    check_callable(name, fun)
+    leaves, treedef = flat_arrays(name, primals)
+    trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        out, aux = fun(*treedef.unflatten(xs)), None
+        if has_aux:
+            out, aux = _split_aux(name, out)
+        outs, out_tree = tree.flatten(out)
+        extra, aux_tree = tree.flatten(aux)
+        trees[:] = [out_tree, aux_tree, len(outs)]
+        return [*outs, *extra]
+
+    differentiate = [dtypes.issubdtype(get_aval(x).dtype, np.inexact) for x in leaves]
+    found = reverse.linearize(flat, leaves, differentiate)
+    out_tree, aux_tree, n = trees
+    nonzero_out = found.nonzero_out[:n]
+    jaxpr = Jaxpr(
+        found.jaxpr.constvars, found.jaxpr.invars, found.jaxpr.outvars[: sum(nonzero_out)], found.jaxpr.eqns, name_of(fun)
+    )
+    in_avals = tuple(get_aval(x).to_tangent_aval() for x in leaves)
+    out_avals = tuple(get_aval(x).to_tangent_aval() for x in found.outs[:n])
+    info = (treedef, in_avals, tuple(differentiate), out_tree, out_avals, tuple(nonzero_out))
+    return out_tree.unflatten(found.outs[:n]), aux_tree.unflatten(found.outs[n:]), jaxpr, found.consts, info
+
+
+@api_boundary
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+    """Value of `fun` and its pullback, the function from cotangents of the result to cotangents of the arguments.
+
+    Returns
+    -------
+    ``(out, pullback)``, with `has_aux` ``(out, pullback, aux)``. The pullback returns a tuple, one entry per argument.
+
+    Examples
+    --------
+    >>> import xform
+    >>> out, pullback = xform.vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> [float(ct) for ct in pullback(1.0)]
+    [4.0, 3.0]
+    """
+    if reduce_axes:
+        raise NotImplementedError("vjp: reduce_axes is not supported")
+    out, aux, jaxpr, consts, info = _linearized("vjp", fun, primals, has_aux)
+    pullback = Pullback(jaxpr, consts, info)
+    return (out, pullback, aux) if has_aux else (out, pullback)
+
+
+@api_boundary
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """Value of `fun` and its linear approximation there, a function of tangents.
+
+    Unlike `jvp` it computes the nonlinear part once, for any number of tangents.
+
+    Examples
+    --------
+    >>> import xform
+    >>> out, push = xform.linearize(lambda x: x**2, 3.0)
+    >>> float(push(1.0)), float(push(0.5))
+    (6.0, 3.0)
+    """
+    out, aux, jaxpr, consts, info = _linearized("linearize", fun, primals, has_aux)
+    push = Pushforward(jaxpr, consts, info)
+    return (out, push, aux) if has_aux else (out, push)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequence[Any] = ()) -> Callable[..., Any]:
+    """The transpose of a linear function.
+
+    Parameters
+    ----------
+    fun : linear function
+    *primals : arrays, or anything with shape and dtype
+        Examples of its arguments; their values don't matter.
+
+    Examples
+    --------
+    >>> import xform
+    >>> transposed = xform.linear_transpose(lambda x: 3 * x, 1.0)
+    >>> float(transposed(2.0)[0])
+    6.0
+    """
+    check_callable("linear_transpose", fun)
+    leaves, in_tree = tree.flatten(primals)
+    in_avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "dtype") else get_aval(x).strong for x in leaves]
+    if any(not dtypes.issubdtype(a.dtype, np.inexact) for a in in_avals):
+        raise TypeError(f"linear_transpose: linear functions take float or complex arguments, got {in_avals}")
+    trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        outs, out_tree = tree.flatten(fun(*in_tree.unflatten(xs)))
+        trees[:] = [out_tree]
+        return outs
+
+    # A linear function is its own linearization, anywhere.
+    zeros = [instantiate(Zero(a)) for a in in_avals]
+    outs, nonzero_out, jaxpr, consts = reverse.linearize(flat, zeros, [True] * len(zeros))
+    out_tree, out_avals = trees[0], [get_aval(x).to_tangent_aval() for x in outs]
+
+    @api_boundary
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        cts, treedef = flat_arrays("linear_transpose", cotangent)
+        if treedef != out_tree:
+            raise TypeError(f"linear_transpose: the cotangent's structure must be {out_tree}, got {treedef}")
+        cts = [_check_against("linear_transpose", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
+        used = [ct for ct, nz in zip(cts, nonzero_out, strict=True) if nz]
+        return in_tree.unflatten([instantiate(ct) for ct in reverse.backward_pass(jaxpr, consts, used)])
+
+    return transposed
+
+
+# Jacobians: a derivative for each vector of a basis, by vmap.
+
+
+def _basis(leaves: Sequence[Any]) -> list[Any]:
+    """For a list of arrays, the standard basis of all of them together: leading axis total size."""
+    sizes = [get_aval(x).size for x in leaves]
+    total, start, out = sum(sizes), 0, []
+    for x, n in zip(leaves, sizes, strict=True):
+        aval = get_aval(x)
+        block = np.eye(total, n, -start, dtype=aval.dtype)
+        out.append(block.reshape(total, *aval.shape))
+        start += n
+    return out
+
+
+def _check_jacobian_dtypes(name: str, leaves: Sequence[Any], holomorphic: bool, allow_int: bool, out: bool) -> None:
+    for x in leaves:
+        aval = get_aval(x)
+        complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
+        real = dtypes.issubdtype(aval.dtype, np.floating)
+        what = "results" if out else "inputs"
+        if holomorphic and not complex_:
+            raise TypeError(f"{name} with holomorphic=True needs complex {what}, got {aval.str_short()}")
+        if not holomorphic and not real and not (allow_int and not complex_):
+            hint = "; for analytic functions say holomorphic=True" if complex_ else ""
+            raise TypeError(f"{name} needs {what} of real float dtype, got {aval.str_short()}{hint}")
+
+
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, column by column in forward mode: best for tall Jacobians.
+
+    Returns
+    -------
+    A function that returns, for each array of the result (its structure outside) and each of the argument (its
+    structure inside), an array of shape ``(*out.shape, *in.shape)``.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.jacfwd(lambda x: x**2)(xnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    check_callable("jacfwd", fun)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        f, chosen = _partial(fun, argnums, args, kwargs, "jacfwd")
+        leaves, treedef = flat_arrays("jacfwd", chosen)
+        _check_jacobian_dtypes("jacfwd", leaves, holomorphic, False, False)
+        chosen = treedef.unflatten(leaves)
+
+        def push(*ts: Any) -> Any:
+            return jvp(f, (chosen,), (treedef.unflatten(ts),), has_aux)
+
+        axes = (None, 0, None) if has_aux else (None, 0)
+        out, columns, *aux = vmap(push, out_axes=axes)(*_basis(leaves))
+        _check_jacobian_dtypes("jacfwd", tree.leaves(out), holomorphic, False, True)
+        result = tree.map(lambda c: _split_inputs(c, leaves, treedef), columns)
+        return (result, aux[0]) if has_aux else result
+
+    return jacobian
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, row by row in reverse mode: best for wide Jacobians.
+
+    The result is that of `jacfwd`.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.jacrev(lambda x: x**2)(xnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    check_callable("jacrev", fun)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        f, chosen = _partial(fun, argnums, args, kwargs, "jacrev")
+        leaves, treedef = flat_arrays("jacrev", chosen)
+        _check_jacobian_dtypes("jacrev", leaves, holomorphic, allow_int, False)
+        out, pullback, *aux = vjp(f, treedef.unflatten(leaves), has_aux=has_aux)
+        outs, out_tree = tree.flatten(out)
+        _check_jacobian_dtypes("jacrev", outs, holomorphic, False, True)
+        (rows,) = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*_basis(outs))
+        # rows: structure of the input, leading axis all results; split it by result, and put results outside.
+        per_input = [_split_axis0(r, outs) for r in tree.leaves(rows)]
+        result = out_tree.unflatten([treedef.unflatten([p[i] for p in per_input]) for i in range(len(outs))])
+        return (result, aux[0]) if has_aux else result
+
+    return jacobian
+
+
+jacobian = jacrev
+
+
+def _partial(fun: Any, argnums: Any, args: tuple, kwargs: dict, name: str) -> tuple[Callable[..., Any], Any]:
+    """`fun` as a function of the chosen argument(s) alone."""
+    numbers = canonical_argnums(f"{name} of {name_of(fun)}", argnums, len(args))
+    single = isinstance(argnums, int)
+
+    def f(chosen: Any) -> Any:
+        full_args = list(args)
+        for i, x in zip(numbers, (chosen,) if single else chosen, strict=True):
+            full_args[i] = x
+        return fun(*full_args, **kwargs)
+
+    return f, args[numbers[0]] if single else tuple(args[i] for i in numbers)
+
+
+def _split_axis0(x: Any, parts: Sequence[Any]) -> list[Any]:
+    """Split the leading axis into pieces as large as `parts`, and give them their shapes."""
+    out, start = [], 0
+    for p in parts:
+        aval = get_aval(p)
+        piece = x[start : start + aval.size]
+        out.append(piece.reshape(*aval.shape, *x.shape[1:]))
+        start += aval.size
+    return out
+
+
+def _split_inputs(columns: Any, leaves: Sequence[Any], treedef: Any) -> Any:
+    """From (all inputs, *out.shape) to a pytree of (*out.shape, *in.shape)."""
+    pieces = []
+    for piece, leaf in zip(_split_axis0(columns, leaves), leaves, strict=True):
+        n = get_aval(leaf).ndim
+        order = [*range(n, piece.ndim), *range(n)]
+        pieces.append(piece.transpose(order))
+    return treedef.unflatten(pieces)
+
+
+def hessian(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The matrix of second derivatives: forward over reverse mode.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.hessian(lambda x: (x**3).sum())(xnp.array([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+

@@ -1,0 +1,121 @@
+"""`vmap`.
+
+May import: `api.arguments`, `interpreters.batching`.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xform.api.arguments import check_callable, flat_arrays, name_of
+from xform.core import tree
+from xform.core.array import get_aval
+from xform.core.errors import api_boundary
+from xform.interpreters import batching
+
+
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[..., Any]:
+    """Map a function over axes of its arguments, by making every operation work on larger arrays.
+
+    Parameters
+    ----------
+    fun : function of pytrees of arrays
+    in_axes : int, None or pytree of them, or a sequence with one entry per positional argument
+        The axis of each array to map over; None: the same for all. Keyword arguments are mapped over axis 0.
+    out_axes : int, None or pytree of them
+        Where the mapped axis goes in the results; None: the result doesn't depend on it.
+    axis_name : hashable, optional
+        A name for the axis, for collectives such as `lax.psum`.
+    axis_size : int, optional
+        Its length, if no argument is mapped.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> dots = xform.vmap(xnp.dot, in_axes=(0, None))
+    >>> dots(xnp.ones((4, 3)), xnp.arange(3.0)).tolist()
+    [3.0, 3.0, 3.0, 3.0]
+    """
+    check_callable("vmap", fun)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, bool) or not isinstance(in_axes, int | tuple | type(None)):
+        raise TypeError(f"vmap: in_axes must be an int, None, or a tuple with one entry per argument, got {in_axes!r}")
+    if spmd_axis_name is not None:
+        raise NotImplementedError("vmap: spmd_axis_name is not supported yet")
+
+    @functools.wraps(fun)
+    @api_boundary
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                f"vmap of {name_of(fun)}: in_axes={in_axes} has {len(in_axes)} entries, the call has {len(args)} positional "
+                "arguments"
+            )
+        leaves, in_tree = flat_arrays(f"vmap of {name_of(fun)}", (args, kwargs))
+        axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        dims, size = mapped_axes(f"vmap of {name_of(fun)}", leaves, in_tree, axes, axis_size)
+        out_trees: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            new_args, new_kwargs = in_tree.unflatten(xs)
+            outs, out_tree = flat_arrays(f"result of {name_of(fun)}", fun(*new_args, **new_kwargs))
+            out_trees.append(out_tree)
+            return outs
+
+        outs, out_dims = batching.batch(flat, leaves, dims, size, axis_name)
+        (out_tree,) = out_trees
+        targets = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+        return out_tree.unflatten(
+            [_place(fun, o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)]
+        )
+
+    return mapped
+
+
+def mapped_axes(
+    what: str, leaves: list[Any], treedef: Any, axes: list[Any], axis_size: int | None
+) -> tuple[list[int | None], int]:
+    """Non-negative mapped axes of the arguments, and their common length."""
+    dims: list[int | None] = []
+    sizes: dict[int, str] = {}
+    for i, (x, axis) in enumerate(zip(leaves, axes, strict=True)):
+        aval = get_aval(x)
+        if axis is None:
+            dims.append(None)
+            continue
+        if not isinstance(axis, int) or not -aval.ndim <= axis < aval.ndim:
+            where = tree.keystr(tree.paths(treedef)[i])
+            raise ValueError(f"{what}: axis {axis} is out of range for argument {where} of {aval.str_short()}")
+        dims.append(axis % aval.ndim)
+        sizes.setdefault(aval.shape[axis], f"{tree.keystr(tree.paths(treedef)[i])} of {aval.str_short()}, axis {axis}")
+    if axis_size is not None:
+        sizes.setdefault(axis_size, f"axis_size={axis_size}")
+    if len(sizes) > 1:
+        lines = "\n".join(f"  {size}: argument {where}" for size, where in sizes.items())
+        raise ValueError(f"{what}: mapped axes must have one length, got\n{lines}")
+    if not sizes:
+        raise ValueError(f"{what}: no argument is mapped: in_axes must name an axis for at least one, or give axis_size")
+    return dims, next(iter(sizes))
+
+
+def _place(fun: Any, x: Any, dim: int | None, target: Any, size: int) -> Any:
+    """Bring the mapped axis of a result to where out_axes wants it."""
+    if target is None:
+        if dim is not None:
+            raise ValueError(
+                f"vmap of {name_of(fun)}: out_axes is None for a result of {get_aval(x).str_short()} that depends on the "
+                "mapped axis"
+            )
+        return x
+    ndim = get_aval(x).ndim + (dim is None)
+    if not isinstance(target, int) or not -ndim <= target < ndim:
+        raise ValueError(f"vmap of {name_of(fun)}: out_axes {target} is out of range for a result of rank {ndim}")
+    return batching.move_to(x, dim, size, target % ndim)

@@ -1,0 +1,75 @@
+"""The library's exceptions, and tracebacks that show the user's lines only.
+
+May import: the standard library and `core.config`.
+"""
+
+import functools
+import os
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from xform.core.config import state
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class ConcretizationTypeError(TypeError):
+    """A traced value was used where Python needs a concrete one."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """`bool(tracer)`: Python control flow on a traced value."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """`int(tracer)` or an index made of a traced value."""
+
+
+class TracerArrayConversionError(TypeError):
+    """`np.asarray(tracer)`: a NumPy function that knows no tracers was given one."""
+
+
+class NonConcreteBooleanIndexError(IndexError):
+    """A boolean mask as index inside a trace: the shape of the result would depend on values."""
+
+
+class UnexpectedTracerError(RuntimeError):
+    """A tracer was used after its trace had ended."""
+
+
+class JaxprTypeError(TypeError):
+    """A jaxpr is not well formed."""
+
+
+def filtered_traceback(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """`traceback` without the frames of this library."""
+    if state.traceback_filtering == "off":
+        return traceback
+    entries = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            entries.append(traceback)
+        traceback = traceback.tb_next
+    out = None
+    for entry in reversed(entries):
+        out = types.TracebackType(out, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return out
+
+
+def api_boundary(function: _F) -> _F:
+    """Decorate a public function so that errors leave it without the library's own frames.
+
+    A bare ``raise`` keeps the replaced traceback as it is and adds no entry for this frame.
+    """
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    return wrapper  # type: ignore[return-value]

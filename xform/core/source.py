@@ -1,0 +1,54 @@
+"""Where in the user's program an equation or a tracer came from.
+
+A `Source` is the raw place (code object, instruction): recording one costs a walk up a few frames; it becomes text
+only when somebody prints it.
+
+May import: the standard library and `core.errors`.
+"""
+
+import os
+import sys
+from types import CodeType
+
+from xform.core.errors import PACKAGE
+
+Source = tuple[CodeType, int]
+
+_is_library: dict[CodeType, bool] = {}
+
+
+def _check_library(code: CodeType) -> bool:
+    is_library = _is_library[code] = code.co_filename.startswith(PACKAGE)
+    return is_library
+
+
+def current(depth: int = 1) -> Source | None:
+    """The innermost place outside the library, seen from `depth` frames up."""
+    frame = sys._getframe(depth)
+    known = _is_library
+    while frame is not None:
+        code = frame.f_code
+        library = known.get(code)
+        if library is None:
+            library = _check_library(code)
+        if not library:
+            return code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def line_of(source: Source) -> int:
+    """Line number of a source."""
+    code, lasti = source
+    for start, end, line in code.co_lines():
+        if start <= lasti < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def describe(source: Source | None) -> str:
+    """``file.py:12 (function)``, or 'unknown place'."""
+    if source is None:
+        return "unknown place"
+    code = source[0]
+    return f"{os.path.basename(code.co_filename)}:{line_of(source)} ({code.co_name})"

@@ -1,0 +1,296 @@
+"""Tracers, traces and primitives: the protocol by which an operation reaches an interpreter.
+
+1. Every operation is a `Primitive`. ``primitive.bind(*args, **params)`` hands it to a `Trace`.
+2. A `Trace` is one interpreter at work. It has a level, and makes `Tracer` objects, which stand for arrays.
+3. `bind` picks the trace with the highest level among its arguments' and the active staging trace.
+4. That trace's ``process(primitive, args, params)`` looks up the primitive's rule for its transformation and runs it,
+   usually binding other operations on a lower level.
+5. With no trace at all the operation is evaluated at once, by the primitive's host rule.
+
+A trace that has ended is dead; using one of its tracers raises `UnexpectedTracerError`.
+
+May import: the rest of `core`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core.array import Array, ArrayImpl, get_aval, host_value
+from xform.core.config import refresh_fast, refresh_trace_context, state
+from xform.core.errors import (
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    UnexpectedTracerError,
+)
+
+
+class Trace:
+    """One interpreter at work; subclasses say in `process` what an operation means to them.
+
+    Used as a context manager: the level is taken on entry, and the trace is dead after exit.
+    """
+
+    __slots__ = ("alive", "level")
+    name: ClassVar[str] = "trace"
+
+    def __init__(self) -> None:
+        self.alive = False
+        self.level = -1
+
+    def __enter__(self) -> Any:
+        state.level = self.level = state.level + 1
+        self.alive = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.alive = False
+        state.level = self.level - 1
+
+    def process(self, primitive: "Primitive", args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply `primitive` in this interpretation."""
+        raise NotImplementedError
+
+
+class Tracer(Array):
+    """Stands for an array while a function is traced."""
+
+    __slots__ = ("_trace",)
+    _trace: Trace
+
+    def _origin(self) -> str:
+        """Where this tracer was made, for error messages."""
+        return ""
+
+    def leaked(self) -> UnexpectedTracerError:
+        """The error to raise when this tracer is used after its trace has ended."""
+        return UnexpectedTracerError(
+            f"a traced value of {self.aval} is used after its {self._trace.name} trace has ended.{self._origin()}\n"
+            "Values computed inside a transformed function must leave it as return values, not through globals, "
+            "attributes, generators or closures."
+        )
+
+    def _concretization(self, kind: type[Exception], what: str, hint: str) -> Exception:
+        return kind(f"{what} needs a concrete value, but this is a traced array of {self.aval}.{self._origin()}\n{hint}")
+
+    def __bool__(self) -> bool:
+        hint = (
+            "Use xform.numpy.where or xform.lax.cond instead of `if`, xform.lax.while_loop instead of `while`, "
+            "& | ~ instead of `and` `or` `not`; or make the argument static (static_argnums)."
+        )
+        raise self._concretization(TracerBoolConversionError, "bool()", hint)
+
+    def _to_integer(self, what: str) -> Any:
+        hint = (
+            "Shapes, axes and loop counts of Python must be known when tracing: make the argument static "
+            "(static_argnums), or use xform.lax.dynamic_slice, xform.lax.fori_loop, or array indexing."
+        )
+        raise self._concretization(TracerIntegerConversionError, what, hint)
+
+    def __index__(self) -> int:
+        return self._to_integer("an index or integer argument")
+
+    def __int__(self) -> int:
+        return self._to_integer("int()")
+
+    def _to_scalar(self, what: str) -> Any:
+        hint = f"Use x.astype({what}) instead of {what}(x), or return the value from the transformed function."
+        raise self._concretization(ConcretizationTypeError, f"{what}()", hint)
+
+    def __float__(self) -> float:
+        return self._to_scalar("float")
+
+    def __complex__(self) -> complex:
+        return self._to_scalar("complex")
+
+    def _no_value(self, what: str) -> Any:
+        hint = "Use xform.numpy instead of numpy inside transformed functions, or xform.pure_callback for host code."
+        raise self._concretization(TracerArrayConversionError, what, hint)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        return self._no_value("np.asarray()")
+
+    def item(self, *args: Any) -> Any:
+        """Raises: a tracer has no value."""
+        return self._no_value("item()")
+
+    def tolist(self) -> Any:
+        """Raises: a tracer has no value."""
+        return self._no_value("tolist()")
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """Raises: a tracer has no value."""
+        return self._no_value("tobytes()")
+
+    def block_until_ready(self) -> "Tracer":
+        """A tracer is always ready."""
+        return self
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: a traced array of {self.aval} can't be a dict key or a static argument")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}<{self.aval}>"
+
+    def __copy__(self) -> "Tracer":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Tracer":
+        return self
+
+
+class Primitive:
+    """An operation that interpreters know, with all its rules as attributes.
+
+    Attributes
+    ----------
+    name : str
+    multiple_results : bool
+        Whether it returns a list.
+    abstract_eval : (*avals, **params) -> aval or list of avals
+        Types of the results; raises TypeError or ValueError for operands that don't fit.
+    host : (*ndarrays, **params) -> ndarray or sequence
+        Evaluation with NumPy.
+    jvp : (primals, tangents, **params) -> (primals out, tangents out)
+        Forward derivative. Tangents may be symbolic `Zero`.
+    linearize : (trace, primals, tangents, **params) -> (primals out, tangents out)
+        How the operation looks to reverse mode; derived from `jvp` unless it holds jaxprs.
+    transpose : (cotangents, *args, **params) -> list of cotangents or None
+        For linear operations; the arguments it is linear in are `Linear` placeholders.
+    batch : (axis, args, dims, **params) -> (out, dims out)
+        On operands with an additional axis at `dims` (None: not batched).
+    lower : (ctx, *operands, **params) -> result name or list
+        StableHLO text.
+    """
+
+    multiple_results = False
+
+    def __init__(self, name: str, *, multiple_results: bool = False):
+        self.name = name
+        self.multiple_results = multiple_results
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str | tuple:
+        raise TypeError(f"primitive {self.name} can't be pickled")
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply to arrays, in whatever interpretation is under way."""
+        trace = state.trace
+        for a in args:
+            if isinstance(a, Tracer):
+                t = a._trace
+                if trace is None or t.level > trace.level:
+                    trace = t
+        if trace is None:
+            return evaluate(self, args, params)
+        return trace.process(self, args, params)
+
+    def __getattr__(self, rule: str) -> Any:
+        # Only reached when a rule is missing.
+        if rule in _RULES:
+            raise NotImplementedError(f"{_RULES[rule]} of primitive '{self.name}' is not defined")
+        raise AttributeError(rule)
+
+    def has(self, rule: str) -> bool:
+        """Whether the primitive defines `rule`."""
+        return rule in self.__dict__ or hasattr(type(self), rule)
+
+
+_RULES = {
+    "abstract_eval": "the result type",
+    "host": "evaluation with NumPy",
+    "jvp": "forward differentiation (jvp)",
+    "transpose": "transposition (reverse differentiation)",
+    "batch": "batching (vmap)",
+    "lower": "lowering to XLA",
+}
+
+
+def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Evaluate a primitive on concrete arguments, outside all traces."""
+    avals = [get_aval(a) for a in args]
+    out_avals = primitive.abstract_eval(*avals, **params)
+    if not state.fast or any(type(a) is ArrayImpl and a._host is None for a in args):
+        from xform.interpreters import eager  # the slow path: other devices, debugging
+
+        if (on_device := eager.evaluate_elsewhere(primitive, args, avals, out_avals, params)) is not None:
+            return on_device
+    token = quiet_begin()
+    try:
+        out = primitive.host(*[host_value(a) for a in args], **params)
+    finally:
+        quiet_end(token)
+    if primitive.multiple_results:
+        return [ArrayImpl(o, None, aval) for o, aval in zip(out, out_avals, strict=True)]
+    return ArrayImpl(out, None, out_avals)
+
+
+class staging:
+    """``with staging(trace):`` all operations of this thread go to `trace`."""
+
+    __slots__ = ("previous", "trace")
+
+    def __init__(self, trace: Trace | None):
+        self.trace = trace
+
+    def __enter__(self) -> Trace | None:
+        self.previous = state.trace
+        state.trace = self.trace
+        refresh_fast()
+        return self.trace
+
+    def __exit__(self, *_: object) -> None:
+        state.trace = self.previous
+        refresh_fast()
+
+
+class AxisFrame:
+    """A named axis in scope: its size and, under `vmap`, its trace."""
+
+    __slots__ = ("name", "size", "trace")
+
+    def __init__(self, name: Any, size: int, trace: Trace | None = None):
+        self.name, self.size, self.trace = name, size, trace
+
+
+class extend_axis_env:
+    """``with extend_axis_env([AxisFrame(...)])``: collectives may name these axes."""
+
+    __slots__ = ("frames", "previous")
+
+    def __init__(self, frames: Sequence[AxisFrame]):
+        self.frames = tuple(frames)
+
+    def __enter__(self) -> None:
+        self.previous = state.axis_env
+        self._set(self.previous + self.frames)
+
+    def __exit__(self, *_: object) -> None:
+        self._set(self.previous)
+
+    @staticmethod
+    def _set(frames: tuple) -> None:
+        state.axis_env = frames
+        state.axis_env_key = tuple((f.name, f.size) for f in frames)
+        refresh_trace_context()
+
+
+def axis_frame(name: Any) -> AxisFrame:
+    """The innermost named axis `name`, or NameError."""
+    for frame in reversed(state.axis_env):
+        if frame.name == name:
+            return frame
+    bound = ", ".join(repr(f.name) for f in state.axis_env) or "none"
+    raise NameError(f"unbound axis name: {name!r} (axes in scope: {bound}); bind it with vmap(axis_name=) or pmap")
+
+
+def concrete_or_none(x: Any) -> Any:
+    """The host value of x if it is known now, else None."""
+    return None if isinstance(x, Tracer) else host_value(x)
+

@@ -1,0 +1,4 @@
+"""The transformations: staging, differentiation, batching, lowering, SPMD. They know no primitive.
+
+May import: `xform.core`.
+"""

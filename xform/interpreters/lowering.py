@@ -1,0 +1,366 @@
+"""Lowering: from a jaxpr to the text of a StableHLO module.
+
+A lowering rule is ``lower(ctx, *operands, **params) -> Value or list of Values``. It writes operations with `ctx.op`;
+`ctx.out` is the aval of the (first) result, `ctx.outs` of all. A rule that is easier said in terms of other primitives
+is ``lower_as(function)``. Specification: https://openxla.org/stablehlo/spec
+
+May import: `xform.core`, `interpreters.staging`.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes, source
+from xform.core.array import host_value
+from xform.core.avals import ShapedArray
+from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from xform.interpreters.staging import trace_to_closed
+
+_ELEMENT_TYPES = {
+    "bool": "i1",
+    **{f"int{n}": f"i{n}" for n in (2, 4, 8, 16, 32, 64)},
+    **{f"uint{n}": f"ui{n}" for n in (2, 4, 8, 16, 32, 64)},
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    "float8_e3m4": "f8E3M4",
+    "float8_e4m3": "f8E4M3",
+    "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
+    "float8_e4m3fn": "f8E4M3FN",
+    "float8_e4m3fnuz": "f8E4M3FNUZ",
+    "float8_e5m2": "f8E5M2",
+    "float8_e5m2fnuz": "f8E5M2FNUZ",
+    "float8_e8m0fnu": "f8E8M0FNU",
+    "float4_e2m1fn": "f4E2M1FN",
+}
+
+# Constants of more elements than this are hidden arguments of the program, not text.
+LARGE_CONSTANT = 16
+
+_types: dict[ShapedArray, str] = {}
+
+
+def tensor_type(aval: ShapedArray) -> str:
+    """E.g. ``tensor<2x3xf64>``."""
+    text = _types.get(aval)
+    if text is None:
+        text = _types[aval] = f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element_type(aval.dtype)}>"
+    return text
+
+
+def element_type(dtype: Any) -> str:
+    """MLIR's name of a dtype."""
+    try:
+        return _ELEMENT_TYPES[np.dtype(dtype).name]
+    except KeyError:
+        raise TypeError(f"arrays of dtype {dtype} can't be compiled by XLA") from None
+
+
+class Value:
+    """The result of an operation in the text: its name and type."""
+
+    __slots__ = ("aval", "name")
+
+    def __init__(self, name: str, aval: ShapedArray):
+        self.name, self.aval = name, aval
+
+    @property
+    def type(self) -> str:
+        """Its type as text."""
+        return tensor_type(self.aval)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Its dtype."""
+        return self.aval.dtype
+
+
+class Module:
+    """A module under construction: its functions, and what holds for all of them."""
+
+    def __init__(self, platform: str, axis_sizes: dict[Any, int] | None = None, debug_info: bool = False):
+        self.platform = platform
+        self.axis_sizes = axis_sizes or {}  # named axes over devices, outermost first
+        self.debug_info = debug_info
+        self.functions: list[str] = []
+        self.by_jaxpr: dict[int, str] = {}
+        self.by_body: dict[str, str] = {}
+        self.keep: list[Any] = []
+        self.names: set[str] = {"main"}
+
+    def function(self, closed: ClosedJaxpr) -> str:
+        """The name of the function for a nested jaxpr; equal ones share one."""
+        name = self.by_jaxpr.get(id(closed))
+        if name is None:
+            ctx = Context(self)
+            args = [ctx.value(aval) for aval in closed.in_avals]
+            outs = ctx.jaxpr(closed.jaxpr, closed.consts, args)
+            signature = (
+                f"({', '.join(f'{a.name}: {a.type}' for a in args)}) -> ({', '.join(o.type for o in outs)}) {{\n"
+            )
+            body = signature + "\n".join(ctx.lines) + f"\n  {return_text('func.return', outs)}\n}}"
+            name = self.by_body.get(body)
+            if name is None:
+                name = self.by_body[body] = self.unique(closed.jaxpr.name)
+                self.functions.append(f"func.func private @{name}{body}")
+            self.by_jaxpr[id(closed)] = name
+            self.keep.append(closed)
+        return name
+
+    def unique(self, name: str) -> str:
+        """A function name that is not taken."""
+        base = re.sub(r"\W", "_", name) or "f"
+        name, n = base, 0
+        while name in self.names:
+            n += 1
+            name = f"{base}_{n}"
+        self.names.add(name)
+        return name
+
+
+def return_text(op: str, values: Sequence[Value]) -> str:
+    """The terminator of a function or region."""
+    if not values:
+        return op if op == "func.return" else f'"{op}"() : () -> ()'
+    names, types = ", ".join(v.name for v in values), ", ".join(v.type for v in values)
+    return f"{op} {names} : {types}" if op == "func.return" else f'"{op}"({names}) : ({types}) -> ()'
+
+
+class Context:
+    """Writes the body of one function."""
+
+    def __init__(self, module: Module):
+        self.module = module
+        self.platform = module.platform
+        self.lines: list[str] = []
+        self.constants: dict[Any, Value] = {}
+        self.outs: list[ShapedArray] = []
+        self._count = 0
+        self._location = ""
+
+    @property
+    def out(self) -> ShapedArray:
+        """The aval of the first result of the equation being lowered."""
+        return self.outs[0]
+
+    def value(self, aval: ShapedArray) -> Value:
+        """A fresh name."""
+        self._count += 1
+        return Value(f"%{self._count}", aval)
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        out: ShapedArray | Sequence[ShapedArray],
+        attributes: str = "",
+        regions: Sequence[str] = (),
+    ) -> Any:
+        """Write ``"name"(operands) {attributes} : types``; returns a Value, or a list if `out` is a sequence.
+
+        Attributes are MLIR text such as ``dimension = 0 : i64``; names without a dialect get ``stablehlo.``.
+        """
+        if "." not in name:
+            name = "stablehlo." + name
+        single = isinstance(out, ShapedArray)
+        outs: Sequence[ShapedArray] = (out,) if single else out  # type: ignore[assignment]
+        results = [self.value(aval) for aval in outs]
+        left = ", ".join([r.name for r in results]) + " = " if results else ""
+        region = f" ({', '.join(regions)})" if regions else ""
+        attrs = f" {{{attributes}}}" if attributes else ""
+        types_in = ", ".join([v.type for v in operands])
+        types_out = results[0].type if single else f"({', '.join([r.type for r in results])})"
+        args = ", ".join([v.name for v in operands])
+        self.lines.append(f'  {left}"{name}"({args}){region}{attrs} : ({types_in}) -> {types_out}{self._location}')
+        return results[0] if single else results
+
+    def constant(self, value: Any, dtype: Any = None) -> Value:
+        """A constant (array or scalar), written once per function."""
+        array = np.asarray(value, dtype=dtype)
+        key = (array.tobytes(), array.dtype, array.shape)
+        found = self.constants.get(key)
+        if found is None:
+            aval = ShapedArray(array.shape, array.dtype)
+            found = self.op("constant", [], aval, f"value = {dense(array)}")
+            self.constants[key] = found
+        return found
+
+    def broadcast(self, x: Value, shape: Sequence[int], dimensions: Sequence[int] = ()) -> Value:
+        """`broadcast_in_dim`; by default of a scalar."""
+        if x.shape == tuple(shape):
+            return x
+        return self.op("broadcast_in_dim", [x], x.aval.update(shape=shape), f"broadcast_dimensions = {i64s(dimensions)}")
+
+    def full(self, shape: Sequence[int], value: Any, dtype: Any) -> Value:
+        """A constant array of one value."""
+        return self.broadcast(self.constant(value, dtype), shape)
+
+    def convert(self, x: Value, dtype: Any) -> Value:
+        """`x` converted to `dtype`."""
+        return x if x.dtype == dtype else self.op("convert", [x], x.aval.update(dtype=dtype))
+
+    def region(self, body: Callable[..., Sequence[Value]], avals: Sequence[ShapedArray]) -> str:
+        """A region ``({^bb0(args): ...})`` whose results are ``body(ctx, *args)``."""
+        outer, constants = self.lines, self.constants
+        self.lines, self.constants = [], dict(constants)
+        try:
+            args = [self.value(aval) for aval in avals]
+            outs = body(self, *args)
+            head = f"^bb0({', '.join(f'{a.name}: {a.type}' for a in args)}):\n" if args else "\n"
+            inner = "\n".join(["  " + line for line in self.lines] + ["    " + return_text("stablehlo.return", outs)])
+        finally:
+            self.lines, self.constants = outer, constants
+        return f"{{{head}{inner}\n  }}"
+
+    def jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
+        """Write the equations of a jaxpr in place."""
+        env: dict[int, Value] = {}
+        for var, const in zip(jaxpr.constvars, consts, strict=True):
+            env[id(var)] = const if isinstance(const, Value) else self.constant(host_value(const))
+        for var, value in zip(jaxpr.invars, args, strict=True):
+            env[id(var)] = value
+        outs, location = self.outs, self._location
+        for eqn in jaxpr.eqns:
+            operands = [
+                self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in eqn.invars
+            ]
+            self.outs = [v.aval for v in eqn.outvars]
+            if self.module.debug_info and eqn.source is not None:
+                code = eqn.source[0]
+                self._location = f' loc("{code.co_filename}":{source.line_of(eqn.source)}:0)'
+            result = eqn.primitive.lower(self, *operands, **eqn.params)
+            if eqn.primitive.multiple_results:
+                for var, value in zip(eqn.outvars, result, strict=True):
+                    env[id(var)] = value
+            else:
+                env[id(eqn.outvars[0])] = result
+        self.outs, self._location = outs, location
+        return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
+
+    def call(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
+        """Call a nested jaxpr as a function."""
+        name = self.module.function(closed)
+        return self.op("func.call", args, closed.out_avals, f"callee = @{name}")
+
+
+def i64s(values: Sequence[int]) -> str:
+    """``array<i64: 0, 1>``."""
+    return f"array<i64: {', '.join(map(str, values))}>" if len(values) else "array<i64>"
+
+
+def dense(array: np.ndarray) -> str:
+    """A constant's value as an MLIR attribute, exactly."""
+    kind = tensor_type(ShapedArray(array.shape, array.dtype))
+    if not array.size:
+        return f"dense<> : {kind}"
+
+    def nested(a: Any) -> str:
+        return f"[{', '.join(map(nested, a))}]" if a.ndim else _scalar(a)
+
+    return f"dense<{nested(array)}> : {kind}"
+
+
+def _scalar(x: Any) -> str:
+    if x.dtype.kind == "b":
+        return "true" if x else "false"
+    if x.dtype.kind == "c":
+        return f"({_scalar(x.real)}, {_scalar(x.imag)})"
+    if dtypes.issubdtype(x.dtype, np.integer):
+        return str(int(x))
+    number = float(x)
+    if not math.isfinite(number):  # as bits
+        return f"0x{x.tobytes()[::-1].hex().upper()}"
+    text = repr(number)
+    mantissa, e, exponent = text.partition("e")
+    return text if "." in mantissa else f"{mantissa}.0{e}{exponent}"
+
+
+def lower_as(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering rule that writes what ``function(*operands, **params)`` does in terms of other primitives."""
+
+    def lower(ctx: Context, *operands: Value, **params: Any) -> Any:
+        key = (function, tuple(v.aval for v in operands), tuple(sorted(params.items(), key=lambda kv: kv[0])))
+        single = True
+
+        def program(*args: Any) -> list[Any]:
+            nonlocal single
+            out = function(*args, **params)
+            single = not isinstance(out, tuple | list)
+            return [out] if single else list(out)
+
+        try:
+            found = _composites.get(key)
+        except TypeError:  # unhashable parameters
+            found, key = None, None  # type: ignore[assignment]
+        if found is None:
+            found = (*trace_to_closed(program, [v.aval for v in operands], function.__name__), single)
+            if key is not None and not found[1]:
+                _composites[key] = found
+        closed, consts, single = found
+        outs = ctx.jaxpr(closed.jaxpr, [], [*(ctx.constant(host_value(c)) for c in consts), *operands])
+        return outs[0] if single else outs
+
+    return lower
+
+
+_composites: dict[Any, Any] = {}
+
+
+def lower_module(
+    closed: ClosedJaxpr,
+    name: str,
+    platform: str,
+    *,
+    donated: Sequence[bool] = (),
+    axis_sizes: dict[Any, int] | None = None,
+    debug_info: bool = False,
+) -> tuple[str, list[Any]]:
+    """The module that computes a jaxpr, and the values of its hidden leading arguments (large constants)."""
+    module = Module(platform, axis_sizes, debug_info)
+    ctx = Context(module)
+    hidden, args, consts = [], [], []
+    for const in closed.consts:
+        value = host_value(const)
+        if value.size > LARGE_CONSTANT:
+            hidden.append(const)
+            consts.append(ctx.value(ShapedArray(value.shape, value.dtype)))
+            args.append(f"{consts[-1].name}: {consts[-1].type}")
+        else:
+            consts.append(const)
+    inputs = [ctx.value(aval) for aval in closed.in_avals]
+    aliases = _aliases(closed, donated)
+    for i, v in enumerate(inputs):
+        args.append(f"{v.name}: {v.type}{aliases.get(i, '')}")
+    outs = ctx.jaxpr(closed.jaxpr, consts, inputs)
+    body = "\n".join(ctx.lines)
+    main = (
+        f"func.func public @main({', '.join(args)}) -> ({', '.join(o.type for o in outs)}) {{\n{body}\n"
+        f"  {return_text('func.return', outs)}\n}}"
+    )
+    name = "jit_" + (re.sub(r"\W", "_", name) or "f")
+    replicas = math.prod(module.axis_sizes.values())
+    head = f"module @{name} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = {replicas} : i32}} {{\n"
+    return head + "\n".join([main, *module.functions]) + "\n}\n", hidden
+
+
+def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:
+    """For donated inputs, the attribute that names the result which takes over the memory."""
+    free = list(enumerate(closed.out_avals))
+    out = {}
+    for i, (aval, d) in enumerate(zip(closed.in_avals, donated, strict=False)):
+        match = next((k for k, (_, o) in enumerate(free) if d and o.shape == aval.shape and o.dtype == aval.dtype), None)
+        if match is not None:
+            out[i] = f" {{tf.aliasing_output = {free.pop(match)[0]} : i32}}"
+    return out

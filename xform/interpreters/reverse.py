@@ -1,0 +1,249 @@
+"""Reverse mode: linearize, then transpose.
+
+`LinearizeTrace` runs each operation on primal values in the level below (at once, or staged into a surrounding jit),
+and stages the operation on tangents into a second program, the tape. The tape is linear in its inputs; its constants,
+values computed on the way, are the residuals. `backward_pass` walks the tape from its end with the transpose rules.
+
+There is no partial evaluation. An operation that holds a jaxpr splits it by `linearize_jaxpr`.
+
+May import: `xform.core`, the other interpreters of derivatives.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.config import state
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
+from xform.core.trace import Primitive, Trace, Tracer
+from xform.interpreters.forward import split_tracers, with_consts
+from xform.interpreters.staging import StagingTrace, trace_to_closed
+from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero
+
+
+class LinearizeTracer(Tracer):
+    """A primal value with the tape's variable for its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: "LinearizeTrace", primal: Any, tangent: Var):
+        self._trace, self.primal, self.tangent = trace, primal, tangent
+
+    @property
+    def aval(self) -> ShapedArray:  # type: ignore[override]
+        """The aval of the primal value."""
+        return self.primal.aval
+
+
+class Tape(StagingTrace):
+    """The program on tangents. Never the thread's active trace: only operations on its variables come here."""
+
+    __slots__ = ()
+    name = "linearize"
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        lift = self.lift
+        invars = [a if type(a) is Var and a._trace is self else lift(a) for a in args]
+        out = primitive.abstract_eval(*[v.aval for v in invars], **params)
+        if primitive.multiple_results:
+            outvars = [Var(self, aval) for aval in out]
+            self.eqns.append(Eqn(primitive, invars, params, outvars))
+            return outvars
+        var = Var(self, out)
+        self.eqns.append(Eqn(primitive, invars, params, [var]))
+        return var
+
+
+class LinearizeTrace(Trace):
+    """Evaluates primal operations below, and records the tangent operations on `tape`."""
+
+    __slots__ = ("tape",)
+    name = "linearize"
+
+    def __enter__(self) -> "LinearizeTrace":
+        super().__enter__()
+        self.tape = Tape()
+        self.tape.level, self.tape.alive = self.level, True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.tape.alive = False
+        super().__exit__()
+
+    def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        primals, tangents = split_tracers(self, LinearizeTracer, args)
+        if primitive.has("linearize"):
+            out, tangent_out = primitive.linearize(primals, tangents, **params)
+        else:
+            out, tangent_out = primitive.jvp(primals, tangents, **params)
+        if primitive.multiple_results:
+            return [
+                p if type(t) is Zero else LinearizeTracer(self, p, t) for p, t in zip(out, tangent_out, strict=True)
+            ]
+        return out if type(tangent_out) is Zero else LinearizeTracer(self, out, tangent_out)
+
+
+class Linearized(NamedTuple):
+    """A function linearized at a point.
+
+    `jaxpr` maps the tangents of the arguments that are differentiated to the nonzero tangents of the results;
+    `consts` are its residuals.
+    """
+
+    outs: list[Any]
+    nonzero_out: list[bool]
+    jaxpr: Jaxpr
+    consts: list[Any]
+
+
+def linearize(
+    function: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiate: Sequence[bool]
+) -> Linearized:
+    """Linearize a function of flat arguments, that returns a list, at `primals`."""
+    with LinearizeTrace() as trace:
+        tape = trace.tape
+        args = [
+            LinearizeTracer(trace, p, tape.new_input(get_aval(p).to_tangent_aval())) if d else p
+            for p, d in zip(primals, differentiate, strict=True)
+        ]
+        outs, tangents = split_tracers(trace, LinearizeTracer, function(*args))
+        jaxpr, consts = tape.finish([t for t in tangents if type(t) is not Zero])
+    return Linearized(outs, [type(t) is not Zero for t in tangents], jaxpr, consts)
+
+
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Transpose a linear jaxpr: cotangents of its results in, of its inputs out (`Zero` or arrays).
+
+    Equations that don't depend on the inputs are evaluated first.
+    """
+    values: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
+    linear = {id(v) for v in jaxpr.invars}
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if any(id(v) in linear for v in eqn.invars):
+            linear_eqns.append(eqn)
+            linear.update(id(v) for v in eqn.outvars)
+        else:
+            inputs = [v.val if type(v) is Literal else values[id(v)] for v in eqn.invars]
+            out = eqn.primitive.bind(*inputs, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            values.update((id(v), o) for v, o in zip(eqn.outvars, outs, strict=True))
+
+    cts: dict[int, Any] = {}
+    for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
+        if type(ct) is not Zero and id(var) in linear:
+            cts[id(var)] = add_tangents(cts.get(id(var)), ct)
+    while linear_eqns:
+        eqn = linear_eqns.pop()  # lets the residuals go as we walk
+        found = [cts.pop(id(v), None) for v in eqn.outvars]
+        if all(ct is None for ct in found):
+            continue
+        args = [
+            v.val if type(v) is Literal else Linear(v.aval) if id(v) in linear else values[id(v)] for v in eqn.invars
+        ]
+        if eqn.primitive.multiple_results:
+            ct = [Zero(v.aval) if c is None else c for v, c in zip(eqn.outvars, found, strict=True)]
+        else:
+            ct = found[0]
+        for var, ct_in in zip(eqn.invars, eqn.primitive.transpose(ct, *args, **eqn.params), strict=True):
+            if ct_in is not None and type(ct_in) is not Zero and id(var) in linear:
+                key = id(var)
+                cts[key] = add_tangents(cts.get(key), ct_in)
+    return [cts[id(v)] if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
+
+
+# Jaxprs inside of operations.
+
+
+class LinearizedJaxpr(NamedTuple):
+    """A jaxpr split for reverse mode.
+
+    `forward` maps the inputs to the results followed by new residuals. `linear` maps residuals, then the tangents of
+    the differentiated inputs, to the tangents of the results that have any. `residuals` tells where each residual is
+    found, as an index into ``[*inputs, *results, *new residuals]``: what is an input or a result is not stored twice.
+    """
+
+    forward: ClosedJaxpr
+    linear: ClosedJaxpr
+    nonzero_out: tuple[bool, ...]
+    residuals: tuple[int, ...]
+
+
+@cached_on_jaxpr
+def linearize_jaxpr(
+    closed: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out: tuple[bool, ...] | None = None
+) -> LinearizedJaxpr:
+    """Split a jaxpr into a forward program and a linear one.
+
+    `nonzero` says which inputs have tangents; `nonzero_out` forces tangents of these results (zeros if need be).
+    """
+    split: dict[str, Any] = {}
+
+    def forward(*primals: Any) -> list[Any]:
+        def program(*xs: Any) -> list[Any]:
+            return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
+
+        with LinearizeTrace() as trace:
+            tape = trace.tape
+            args = [
+                LinearizeTracer(trace, p, tape.new_input(p.aval.to_tangent_aval())) if nz else p
+                for p, nz in zip(primals, nonzero, strict=True)
+            ]
+            outs, tangents = split_tracers(trace, LinearizeTracer, program(*args))
+            if nonzero_out is not None:
+                tangents = [instantiate(t) if nz else Zero(t.aval) for t, nz in zip(tangents, nonzero_out, strict=True)]
+            linear, residuals = tape.finish([t for t in tangents if type(t) is not Zero])
+        where = {id(x): i for i, x in reversed(list(enumerate([*primals, *outs])))}
+        new = []
+        for r in residuals:
+            if id(r) not in where:
+                where[id(r)] = len(primals) + len(outs) + len(new)
+                new.append(r)
+        split["linear"] = linear
+        split["nonzero_out"] = tuple(type(t) is not Zero for t in tangents)
+        split["residuals"] = tuple(where[id(r)] for r in residuals)
+        return [*outs, *new]
+
+    jaxpr, consts = trace_to_closed(forward, closed.in_avals, closed.jaxpr.name)
+    linear = split["linear"]
+    linear = ClosedJaxpr(Jaxpr([], linear.constvars + linear.invars, linear.outvars, linear.eqns, closed.jaxpr.name))
+    if state.enable_checks:
+        check_jaxpr(linear.jaxpr)
+    return LinearizedJaxpr(with_consts(jaxpr, consts), linear, split["nonzero_out"], split["residuals"])
+
+
+@cached_on_jaxpr
+def transpose_jaxpr(
+    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_ct: tuple[bool, ...], instantiate_out: bool = False
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """The transpose of a jaxpr that is linear in some inputs.
+
+    The result maps the other inputs, then the nonzero cotangents of the results, to the nonzero cotangents of the
+    linear inputs; which those are is returned too (all, with `instantiate_out`).
+    """
+    nonzero_out: tuple[bool, ...] = ()
+
+    def program(*args: Any) -> list[Any]:
+        nonlocal nonzero_out
+        n = linear.count(False)
+        known, rest = iter(args[:n]), iter(args[n:])
+        jaxpr = closed.jaxpr
+        constvars, invars, consts = list(jaxpr.constvars), [], list(closed.consts)
+        for var, lin in zip(jaxpr.invars, linear, strict=True):
+            if lin:
+                invars.append(var)
+            else:
+                constvars.append(var)
+                consts.append(next(known))
+        cts = [next(rest) if nz else Zero(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True)]
+        outs = backward_pass(Jaxpr(constvars, invars, jaxpr.outvars, jaxpr.eqns), consts, cts)
+        if instantiate_out:
+            outs = [instantiate(ct) for ct in outs]
+        nonzero_out = tuple(not is_zero(ct) for ct in outs)
+        return [ct for ct in outs if not is_zero(ct)]
+
+    known_avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
+    ct_avals = [a.strong for a, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz]
+    jaxpr, consts = trace_to_closed(program, [*known_avals, *ct_avals], closed.jaxpr.name)
+    return with_consts(jaxpr, consts), nonzero_out

@@ -1,0 +1,109 @@
+"""`jit` as an operation: a call of a jaxpr, compiled when it is evaluated, one function when it is lowered.
+
+The jaxpr of a call has no constants; what the function closed over are leading operands.
+
+May import: `xform.core`, `xform.interpreters`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from xform.core.config import state
+from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
+from xform.core.trace import Primitive, Tracer
+from xform.interpreters import passes
+from xform.interpreters.batching import batch_jaxpr, move_to
+from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
+from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
+
+
+class CallPrimitive(Primitive):
+    """A primitive that, evaluated on concrete arguments, does not use a host rule but runs a program."""
+
+    def __init__(self, name: str, run: Any):
+        super().__init__(name, multiple_results=True)
+        self.run = run
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        trace = state.trace
+        for a in args:
+            if isinstance(a, Tracer):
+                t = a._trace
+                if trace is None or t.level > trace.level:
+                    trace = t
+        if trace is None:
+            return self.run(*args, **params)
+        return trace.process(self, args, params)
+
+
+def _run(*args: Any, jaxpr: ClosedJaxpr, name: str) -> list[Any]:
+    from xform.interpreters import execution
+
+    if state.disable_jit or state.debug_nans or state.debug_infs:
+        return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+    return execution.run(jaxpr, args)
+
+
+def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str) -> Any:
+    nonzero = tuple(not is_zero(t) for t in ts)
+    derived, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
+    flat = jit_p.bind(*primals, *[t for t in ts if not is_zero(t)], jaxpr=derived, name=name)
+    outs, rest = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
+    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+
+
+def _linearize(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str) -> Any:
+    nonzero = tuple(not is_zero(t) for t in ts)
+    split = linearize_jaxpr(jaxpr, nonzero)
+    flat = jit_p.bind(*primals, jaxpr=split.forward, name=name)
+    outs = flat[: len(split.nonzero_out)]
+    if not any(split.nonzero_out):
+        return outs, [zero_of(o) for o in outs]
+    found = [*primals, *flat]
+    residuals = [found[i] for i in split.residuals]
+    linear_outs = iter(jit_p.bind(*residuals, *[t for t in ts if not is_zero(t)], jaxpr=split.linear, name=name))
+    return outs, [next(linear_outs) if nz else zero_of(o) for o, nz in zip(outs, split.nonzero_out, strict=True)]
+
+
+def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, name: str) -> list[Any]:
+    linear = tuple(is_linear(a) for a in args)
+    nonzero_ct = tuple(not is_zero(ct) for ct in cts)
+    transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, nonzero_ct)
+    known = [a for a, lin in zip(args, linear, strict=True) if not lin]
+    outs = iter(jit_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, name=name))
+    which = iter(nonzero_out)
+    return [None if not lin else next(outs) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)]
+
+
+def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, name: str) -> Any:
+    args = [a if d is None else move_to(a, d, axis.size) for a, d in zip(args, dims, strict=True)]
+    batched, batched_out = batch_jaxpr(jaxpr, axis.size, axis.axis_name, tuple(d is not None for d in dims))
+    outs = jit_p.bind(*args, jaxpr=batched, name=name)
+    return outs, [0 if b else None for b in batched_out]
+
+
+def _lower(ctx: Context, *args: Value, jaxpr: ClosedJaxpr, name: str) -> list[Value]:
+    return ctx.call(jaxpr, args)
+
+
+def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
+    key = ("dce", tuple(used))
+    closed = eqn.params["jaxpr"]
+    if key not in closed.cache:
+        closed.cache[key] = passes.dead_code_closed(closed, used)
+    jaxpr, used_inputs = closed.cache[key]
+    invars = [v for v, u in zip(eqn.invars, used_inputs, strict=True) if u]
+    outvars = [v for v, u in zip(eqn.outvars, used, strict=True) if u]
+    return eqn.replace(invars=invars, outvars=outvars, params={**eqn.params, "jaxpr": jaxpr}), [True] * len(outvars)
+
+
+jit_p = CallPrimitive("jit", _run)
+jit_p.abstract_eval = lambda *avals, jaxpr, name: jaxpr.out_avals
+jit_p.jvp = _jvp
+jit_p.linearize = _linearize
+jit_p.transpose = _transpose
+jit_p.batch = _batch
+jit_p.lower = _lower
+jit_p.dce = _dce

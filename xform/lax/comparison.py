@@ -1,0 +1,157 @@
+"""Comparisons and selection, elementwise.
+
+May import: `lax.families`, `lax.shapes`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.trace import Primitive
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.tangents import Zero, is_linear, zero_of
+from xform.lax import families
+from xform.lax.families import as_operands, elementwise
+
+
+def _comparison(name: str, host: Any, accepts: str) -> Primitive:
+    direction = f"comparison_direction = #stablehlo<comparison_direction {name.upper()}>"
+    return elementwise(
+        name,
+        host,
+        accepts=accepts,
+        result=np.dtype(bool),
+        lower=lambda ctx, x, y: ctx.op("compare", [x, y], ctx.out, direction),
+    )
+
+
+eq_p = _comparison("eq", np.equal, "any")
+ne_p = _comparison("ne", np.not_equal, "any")
+ge_p = _comparison("ge", np.greater_equal, "real")
+gt_p = _comparison("gt", np.greater, "real")
+le_p = _comparison("le", np.less_equal, "real")
+lt_p = _comparison("lt", np.less, "real")
+
+
+def eq(x: Any, y: Any) -> Any:
+    """Elementwise x == y."""
+    return eq_p.bind(*as_operands("eq", x, y))
+
+
+def ne(x: Any, y: Any) -> Any:
+    """Elementwise x != y."""
+    return ne_p.bind(*as_operands("ne", x, y))
+
+
+def ge(x: Any, y: Any) -> Any:
+    """Elementwise x >= y."""
+    return ge_p.bind(*as_operands("ge", x, y))
+
+
+def gt(x: Any, y: Any) -> Any:
+    """Elementwise x > y."""
+    return gt_p.bind(*as_operands("gt", x, y))
+
+
+def le(x: Any, y: Any) -> Any:
+    """Elementwise x <= y."""
+    return le_p.bind(*as_operands("le", x, y))
+
+
+def lt(x: Any, y: Any) -> Any:
+    """Elementwise x < y."""
+    return lt_p.bind(*as_operands("lt", x, y))
+
+
+# select_n(which, *cases): the predicate is boolean with two cases, or int32 with any number of them. Predicate and
+# cases have one shape, or rank 0.
+
+
+def _select_types(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    families.check_same_dtype("select_n", cases)
+    if which.dtype != bool and which.dtype != np.int32 or (which.dtype == bool and len(cases) > 2):
+        raise TypeError(
+            f"lax.select_n: the predicate must be boolean (two cases) or int32, got {which.str_short()} "
+            f"for {len(cases)} cases"
+        )
+    shape = families.broadcast_shape("select_n", [which, *cases])
+    return ShapedArray(shape, cases[0].dtype, all(c.weak_type for c in cases))
+
+
+def _select_host(which: Any, *cases: Any) -> Any:
+    if which.dtype == bool:
+        return np.where(which, cases[-1], cases[0])[()] if len(cases) == 2 else cases[0] + 0 * which
+    which = np.clip(which, 0, len(cases) - 1)
+    return np.choose(which, cases)
+
+
+def _select_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
+    which, *cases = primals
+    out = select_n_p.bind(which, *cases)
+    if all(type(t) is Zero for t in ts[1:]):
+        return out, zero_of(out)
+    return out, select_n_p.bind(which, *[_zero_scalar(c) if type(t) is Zero else t for c, t in zip(cases, ts[1:], strict=True)])
+
+
+def _zero_scalar(x: Any) -> Any:
+    return np.zeros((), get_aval(x).dtype)[()]
+
+
+def _select_transpose(ct: Any, which: Any, *cases: Any) -> list[Any]:
+    # What is selected away contributes exactly zero, whatever the cotangent is.
+    zero = _zero_scalar(ct)
+    out: list[Any] = [None]
+    for i, case in enumerate(cases):
+        if is_linear(case):
+            mine = select_n_p.bind(which, *[ct if k == i else zero for k in range(len(cases))])
+            mine = mine if mine.shape == ct.shape else families.Hooks.broadcast_in_dim(mine, ct.shape, ())
+            out.append(families.unbroadcast(mine, case))
+        else:
+            out.append(None)
+    return out
+
+
+def _select_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    return families.elementwise_batch(select_n_p, args, dims, {})
+
+
+def _select_lower(ctx: Context, which: Value, *cases: Value) -> Value:
+    out = ctx.out
+    full = [ctx.broadcast(c, out.shape) for c in cases]
+    if len(full) == 1:
+        return full[0]
+    if which.dtype == bool:
+        return ctx.op("select", [which, full[1], full[0]], out)
+    which = ctx.broadcast(which, out.shape)
+    result = full[-1]
+    for i in range(len(full) - 2, -1, -1):
+        bound = ctx.full(out.shape, i, which.dtype)
+        direction = "comparison_direction = #stablehlo<comparison_direction LE>"
+        mask = ctx.op("compare", [which, bound], ShapedArray(out.shape, bool), direction)
+        result = ctx.op("select", [mask, full[i], result], out)
+    return result
+
+
+select_n_p = Primitive("select_n")
+select_n_p.abstract_eval = _select_types
+select_n_p.host = _select_host
+select_n_p.jvp = _select_jvp
+select_n_p.transpose = _select_transpose
+select_n_p.batch = _select_batch
+select_n_p.lower = _select_lower
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """Choose between arrays, element by element: ``cases[which]``.
+
+    Parameters
+    ----------
+    which : boolean array (for two cases: False is the first) or int32 array
+    *cases : arrays of one dtype, of the shape of `which` or rank 0
+    """
+    return select_n_p.bind(which, *as_operands("select_n", *cases))
+
+

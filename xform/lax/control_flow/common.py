@@ -1,0 +1,164 @@
+"""What the control flow operations share: tracing of bodies, checks of carries, small jaxpr surgery.
+
+May import: `xform.core`, `xform.interpreters`, `lax.shapes`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xform.core import dtypes, tree
+from xform.core.array import ArrayImpl, get_aval, host_value
+from xform.core.avals import ShapedArray
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
+from xform.core.trace import Tracer
+from xform.interpreters.forward import with_consts
+from xform.interpreters.staging import trace_to_closed
+from xform.lax.shapes import convert
+
+# A loop outside jit runs on the host while trips x equations stay below this, and is compiled beyond it.
+HOST_BUDGET = 3000
+
+
+def as_arrays(leaves: Sequence[Any]) -> list[Any]:
+    """Leaves of operands as arrays (Python scalars weakly typed)."""
+    return [x if isinstance(x, ArrayImpl | Tracer) else ArrayImpl(host_value(x), None, get_aval(x)) for x in leaves]
+
+
+def trace_body(
+    function: Callable[..., Any], treedef: Any, avals: Sequence[ShapedArray], what: str
+) -> tuple[ClosedJaxpr, list[Any], Any]:
+    """Trace a function of pytrees to a jaxpr whose leading inputs are what it closed over.
+
+    Returns the jaxpr, the values of these, and the structure of the result.
+    """
+    out_tree: Any = None
+
+    def flat(*leaves: Any) -> list[Any]:
+        nonlocal out_tree
+        out = function(*treedef.unflatten(leaves))
+        leaves_out, out_tree = tree.flatten(out)
+        for x in leaves_out:
+            get_aval(x)  # TypeError for what is no array
+        return leaves_out
+
+    closed, consts = trace_to_closed(flat, avals, getattr(function, "__name__", what))
+    return closed, consts, out_tree
+
+
+def merge_consts(
+    closed: Sequence[ClosedJaxpr], consts: Sequence[Sequence[Any]]
+) -> tuple[list[ClosedJaxpr], list[Any]]:
+    """Give several jaxprs one list of leading constants."""
+    position: dict[int, int] = {}
+    merged: list[Any] = []
+    for values in consts:
+        for c in values:
+            if id(c) not in position:
+                position[id(c)] = len(merged)
+                merged.append(c)
+    out = []
+    for c, values in zip(closed, consts, strict=True):
+        jaxpr, n = c.jaxpr, len(values)
+        mine = {position[id(v)]: var for v, var in zip(values, jaxpr.invars[:n], strict=True)}
+        leading = [mine[i] if i in mine else Var(None, get_aval(v)) for i, v in enumerate(merged)]
+        out.append(ClosedJaxpr(Jaxpr([], leading + jaxpr.invars[n:], jaxpr.outvars, jaxpr.eqns, jaxpr.name), c.consts))
+    return out, merged
+
+
+def retype_outputs(closed: ClosedJaxpr, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """The jaxpr with results converted to `avals` (dtypes and weak types)."""
+    if closed.out_avals == list(avals):
+        return closed
+
+    def program(*args: Any) -> list[Any]:
+        outs = eval_jaxpr(closed.jaxpr, closed.consts, *args)
+        return [convert(o, a.dtype, a.weak_type) for o, a in zip(outs, avals, strict=True)]
+
+    jaxpr, consts = trace_to_closed(program, closed.in_avals, closed.jaxpr.name)
+    return with_consts(jaxpr, consts)
+
+
+def rewrite(closed: ClosedJaxpr, function: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    """A new jaxpr: ``function(call, *args)``, where ``call(*args)`` evaluates the old one."""
+
+    def program(*args: Any) -> list[Any]:
+        return list(function(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), *args))
+
+    jaxpr, consts = trace_to_closed(program, avals, closed.jaxpr.name)
+    return with_consts(jaxpr, consts)
+
+
+def fixpoint(step: Callable[[tuple[bool, ...]], Sequence[bool]], start: Sequence[bool]) -> tuple[bool, ...]:
+    """Grow a property of the carry until the body preserves it."""
+    current = tuple(start)
+    while True:
+        new = tuple(a or b for a, b in zip(current, step(current), strict=True))
+        if new == current:
+            return current
+        current = new
+
+
+def program_of(primitive: Any, operands: Sequence[Any], params: dict[str, Any], owner: ClosedJaxpr) -> ClosedJaxpr:
+    """A jaxpr of one equation, cached on one of its inner jaxprs."""
+    avals = tuple(get_aval(x) for x in operands)
+    key = ("program", primitive, avals, tuple((k, v if isinstance(v, int | bool) else id(v)) for k, v in params.items()))
+    found = owner.cache.get(key)
+    if found is None:
+        invars = [Var(None, a) for a in avals]
+        outvars = [Var(None, a) for a in primitive.abstract_eval(*avals, **params)]
+        eqn = Eqn(primitive, invars, params, outvars)
+        found = owner.cache[key] = ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], primitive.name))
+    return found
+
+
+def check_same(
+    where: str, left_name: str, left: Any, left_avals: Sequence[ShapedArray], right_name: str, right: Any,
+    right_avals: Sequence[ShapedArray],
+) -> None:  # fmt: skip
+    """TypeError unless structures and avals (but for weak types) agree; shows both sides leaf by leaf."""
+    if left != right:
+        raise TypeError(
+            f"{where}: {left_name} and {right_name} must have the same structure, got\n  {left}\nand\n  {right}"
+        )
+    names = [tree.keystr(path) for path in tree.paths(left)]
+    lines = [
+        f"  {name or 'the value'}: {a.str_short()} against {b.str_short()}"
+        for name, a, b in zip(names, left_avals, right_avals, strict=True)
+        if a.shape != b.shape or a.dtype != b.dtype
+    ]
+    if lines:
+        raise TypeError(
+            f"{where}: {left_name} and {right_name} must have the same types, but differ at\n" + "\n".join(lines)
+        )
+
+
+def settle_carry(
+    where: str, init: Sequence[Any], trace: Callable[[Sequence[ShapedArray]], tuple[ClosedJaxpr, list[Any], Any, Any]]
+) -> tuple[list[Any], tuple[ClosedJaxpr, list[Any], Any, Any]]:
+    """Trace a loop body, whose carry may lose its weak types on the way.
+
+    ``trace(carry avals)`` returns (jaxpr, consts, structure, avals of the new carry).
+    """
+    for _ in range(3):
+        avals = [get_aval(x) for x in init]
+        traced = trace(avals)
+        new = traced[3]
+        if len(new) != len(avals):
+            return list(init), traced
+        stronger = [
+            a.weak_type and not b.weak_type and a.shape == b.shape for a, b in zip(avals, new, strict=True)
+        ]
+        if not any(stronger):
+            break
+        init = [
+            convert(x, b.dtype, False) if s and _may_become(a, b) else x
+            for x, a, b, s in zip(init, avals, new, stronger, strict=True)
+        ]
+        if [get_aval(x) for x in init] == avals:
+            break
+    return list(init), traced
+
+
+def _may_become(weak: ShapedArray, strong: ShapedArray) -> bool:
+    """Whether promotion would take a weak type to this strong one."""
+    return dtypes.promote(weak.dtype, True, strong.dtype, False)[0] == strong.dtype

@@ -1,0 +1,245 @@
+"""`dot_general`: every product of arrays that sums over some axes and keeps others as batches.
+
+May import: `lax.families`, `lax.shapes`, `lax.reductions`.
+"""
+
+import enum
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.config import state
+from xform.core.errors import api_boundary
+from xform.core.trace import Primitive
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
+from xform.lax import families
+from xform.lax.families import as_operands
+from xform.lax.shapes import convert, transpose
+
+Dimensions = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+
+
+class Precision(enum.Enum):
+    """Precision of matrix products on hardware that offers a choice (GPU, TPU); CPUs always compute in full."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
+    """A precision argument as a pair."""
+    if precision is None:
+        precision = state.default_matmul_precision
+        if precision is None:
+            return None
+    names = {
+        "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+        "high": Precision.HIGH, "tensorfloat32": Precision.HIGH, "bfloat16_3x": Precision.HIGH,
+        "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+    }  # fmt: skip
+    pair = precision if isinstance(precision, tuple | list) else (precision, precision)
+    out = [names.get(p, p) if isinstance(p, str) else p or Precision.DEFAULT for p in pair]
+    if len(out) != 2 or not all(isinstance(p, Precision) for p in out):
+        raise ValueError(f"precision must be a lax.Precision, its name, or a pair of them, got {precision!r}")
+    return out[0], out[1]
+
+
+def _dot_types(
+    x: ShapedArray, y: ShapedArray, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
+) -> ShapedArray:
+    (xc, yc), (xb, yb) = dimension_numbers
+    for name, aval, contract, batch in (("lhs", x, xc, xb), ("rhs", y, yc, yb)):
+        dims = (*contract, *batch)
+        if len(set(dims)) != len(dims) or any(not 0 <= d < aval.ndim for d in dims):
+            raise TypeError(f"lax.dot_general: contracting {contract} and batch {batch} don't fit {name} {aval.str_short()}")
+    for kind, xd, yd in (("contracting", xc, yc), ("batch", xb, yb)):
+        if [x.shape[d] for d in xd] != [y.shape[d] for d in yd]:
+            raise TypeError(
+                f"lax.dot_general: {kind} dimensions must have equal lengths, got {x.str_short()} over axes {xd} and "
+                f"{y.str_short()} over axes {yd}"
+            )
+    families.check_same_dtype("dot_general", [x, y])
+    shape = [x.shape[d] for d in xb]
+    shape += [n for d, n in enumerate(x.shape) if d not in xc and d not in xb]
+    shape += [n for d, n in enumerate(y.shape) if d not in yc and d not in yb]
+    dtype = x.dtype if preferred_element_type is None else preferred_element_type
+    return ShapedArray(tuple(shape), dtype, x.weak_type and y.weak_type and preferred_element_type is None)
+
+
+def _free(ndim: int, *used: Sequence[int]) -> list[int]:
+    taken = {d for dims in used for d in dims}
+    return [d for d in range(ndim) if d not in taken]
+
+
+def _dot_host(x: Any, y: Any, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any) -> Any:
+    (xc, yc), (xb, yb) = dimension_numbers
+    dtype = x.dtype if preferred_element_type is None else preferred_element_type
+    if x.dtype != dtype:
+        x, y = x.astype(dtype), y.astype(dtype)
+    wide = {1: np.float32, 2: np.float32}.get(dtype.itemsize) if dtypes.issubdtype(dtype, np.floating) else None
+    if wide is not None:  # sums of narrow floats accumulate in float32
+        x, y = x.astype(wide), y.astype(wide)
+    if x.ndim == y.ndim == 2 and not xb and xc == (1,) and yc == (0,):
+        out = np.matmul(x, y)
+    elif x.ndim == y.ndim == 1 and not xb and xc:
+        out = np.dot(x, y)
+    else:
+        out = _matmul(x, y, xc, yc, xb, yb)
+    if out.dtype != dtype:
+        out = out.astype(dtype)
+    return out
+
+
+def _matmul(x: Any, y: Any, xc: Sequence[int], yc: Sequence[int], xb: Sequence[int], yb: Sequence[int]) -> Any:
+    """Bring both operands to (batch, free, contracted) and (batch, contracted, free), and multiply matrices."""
+    xf, yf = _free(x.ndim, xc, xb), _free(y.ndim, yc, yb)
+    batch = [x.shape[d] for d in xb]
+    rows, columns = [x.shape[d] for d in xf], [y.shape[d] for d in yf]
+    inner = math.prod(x.shape[d] for d in xc)
+    x = np.transpose(x, (*xb, *xf, *xc)).reshape(*batch, math.prod(rows), inner)
+    y = np.transpose(y, (*yb, *yc, *yf)).reshape(*batch, inner, math.prod(columns))
+    return np.matmul(x, y).reshape(*batch, *rows, *columns)
+
+
+def _dot_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
+    (x, y), (tx, ty) = primals, ts
+    out = dot_general_p.bind(x, y, **params)
+    term = None if type(tx) is Zero else dot_general_p.bind(tx, y, **params)
+    if type(ty) is not Zero:
+        term = add_tangents(term, dot_general_p.bind(x, ty, **params))
+    return out, zero_of(out) if term is None else term
+
+
+def _dot_transpose(
+    ct: Any, x: Any, y: Any, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
+) -> list[Any]:
+    (xc, yc), (xb, yb) = dimension_numbers
+    if is_linear(x):
+        return [_dot_transpose_lhs(ct, x.aval, y, xc, yc, xb, yb, precision), None]
+    # Swap: the cotangent's axes are (batch, free of x, free of y).
+    nb, nx = len(xb), get_aval(x).ndim - len(xc) - len(xb)
+    order = [*range(nb), *range(nb + nx, ct.ndim), *range(nb, nb + nx)]
+    swapped = None if precision is None else precision[::-1]
+    return [None, _dot_transpose_lhs(transpose(ct, order), y.aval, x, yc, xc, yb, xb, swapped)]
+
+
+def _dot_transpose_lhs(
+    ct: Any, x: ShapedArray, y: Any, xc: Any, yc: Any, xb: Any, yb: Any, precision: Any
+) -> Any:
+    """Cotangent of x: contract the cotangent with y over y's free axes."""
+    xf, yf = _free(x.ndim, xc, xb), _free(get_aval(y).ndim, yc, yb)
+    nb = len(xb)
+    ct_y = tuple(range(nb + len(xf), nb + len(xf) + len(yf)))
+    y = convert(y, get_aval(ct).dtype)
+    out = dot_general_p.bind(
+        ct, y, dimension_numbers=((ct_y, tuple(yf)), (tuple(range(nb)), tuple(yb))), precision=precision,
+        preferred_element_type=None,
+    )  # fmt: skip
+    # The result's axes are (batch, free of x, contracted in y's order); put them where x has them.
+    contracted = [xc[yc.index(d)] for d in sorted(yc)]
+    position = [*xb, *xf, *contracted]
+    return convert(transpose(out, [position.index(d) for d in range(x.ndim)]), x.dtype)
+
+
+def _dot_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension_numbers: Any, **params: Any) -> Any:
+    (x, y), (dx, dy) = args, dims
+    (xc, yc), (xb, yb) = dimension_numbers
+
+    def shifted(ds: Sequence[int], d: int | None) -> tuple[int, ...]:
+        return tuple(ds) if d is None else tuple(i + (i >= d) for i in ds)
+
+    xc, xb, yc, yb = shifted(xc, dx), shifted(xb, dx), shifted(yc, dy), shifted(yb, dy)
+    if dx is not None and dy is not None:
+        numbers = ((xc, yc), ((dx, *xb), (dy, *yb)))
+        return dot_general_p.bind(x, y, dimension_numbers=numbers, **params), 0
+    out = dot_general_p.bind(x, y, dimension_numbers=((xc, yc), (xb, yb)), **params)
+    if dx is not None:  # where x's mapped axis stands among the result's axes
+        return out, len(xb) + _free(get_aval(x).ndim, xc, xb).index(dx)
+    n_x = get_aval(x).ndim - len(xc) - len(xb)
+    return out, len(xb) + n_x + _free(get_aval(y).ndim, yc, yb).index(dy)  # type: ignore[arg-type]
+
+
+def _dot_lower(
+    ctx: Context, x: Value, y: Value, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
+) -> Value:
+    (xc, yc), (xb, yb) = dimension_numbers
+    numbers = (
+        f"lhs_batching_dimensions = {list(xb)}, rhs_batching_dimensions = {list(yb)}, "
+        f"lhs_contracting_dimensions = {list(xc)}, rhs_contracting_dimensions = {list(yc)}"
+    )
+    attributes = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
+    if precision is not None:
+        names = ", ".join(f"#stablehlo<precision {p.name}>" for p in precision)
+        attributes += f", precision_config = [{names}]"
+    if ctx.platform == "cpu" and ctx.out.dtype != x.dtype:
+        x, y = ctx.convert(x, ctx.out.dtype), ctx.convert(y, ctx.out.dtype)
+    return ctx.op("dot_general", [x, y], ctx.out, attributes)
+
+
+dot_general_p = Primitive("dot_general")
+dot_general_p.abstract_eval = _dot_types
+dot_general_p.host = _dot_host
+dot_general_p.jvp = _dot_jvp
+dot_general_p.transpose = _dot_transpose
+dot_general_p.batch = _dot_batch
+dot_general_p.lower = _dot_lower
+
+
+@api_boundary
+def dot_general(
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Any:
+    """Sum of products over the contracting axes, for each index of the batch axes.
+
+    Parameters
+    ----------
+    dimension_numbers : ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
+    precision : Precision, str or pair of them, optional
+    preferred_element_type : dtype, optional
+        Of the result, and of the accumulation.
+
+    Returns
+    -------
+    Array with the batch axes, then the free axes of `lhs`, then those of `rhs`.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.dot_general(np.ones((2, 3)), np.ones((3, 4)), (((1,), (0,)), ((), ()))).shape
+    (2, 4)
+    """
+    lhs, rhs = as_operands("dot_general", lhs, rhs)
+    (xc, yc), (xb, yb) = dimension_numbers
+    nx, ny = get_aval(lhs).ndim, get_aval(rhs).ndim
+
+    def canonical(dims: Sequence[int], n: int) -> tuple[int, ...]:
+        return tuple(operator.index(d) + n if d < 0 else operator.index(d) for d in dims)
+
+    numbers = ((canonical(xc, nx), canonical(yc, ny)), (canonical(xb, nx), canonical(yb, ny)))
+    if preferred_element_type is not None:
+        preferred_element_type = np.dtype(dtypes.canonicalize_dtype(preferred_element_type))
+    if out_sharding is not None:
+        raise NotImplementedError("dot_general: out_sharding is not supported yet")
+    return dot_general_p.bind(
+        lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
+
+

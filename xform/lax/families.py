@@ -1,0 +1,241 @@
+"""Families of primitives: the rules that all members share, so that a new member is a few lines.
+
+`elementwise` derives types, batching, lowering, jvp and transposition from one declaration. Elementwise operations take
+operands of one shape, or of rank 0, which are broadcast; their dtypes must agree (promotion is `xform.numpy`'s job).
+
+May import: `xform.core`, `xform.interpreters`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.trace import Primitive
+from xform.interpreters import batching
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
+
+# Kinds of dtypes that an operation accepts.
+KINDS: dict[str, Callable[[np.dtype], bool]] = {
+    "any": lambda d: True,
+    "number": lambda d: d != bool,
+    "inexact": lambda d: dtypes.issubdtype(d, np.inexact),
+    "float": lambda d: dtypes.issubdtype(d, np.floating),
+    "complex": lambda d: dtypes.issubdtype(d, np.complexfloating),
+    "real": lambda d: not dtypes.issubdtype(d, np.complexfloating),
+    "real number": lambda d: d != bool and not dtypes.issubdtype(d, np.complexfloating),
+    "integer": lambda d: dtypes.issubdtype(d, np.integer),
+    "bool or integer": lambda d: d == bool or dtypes.issubdtype(d, np.integer),
+}
+
+
+def check_kind(name: str, avals: Sequence[ShapedArray], kind: str) -> None:
+    """TypeError unless all dtypes are of `kind`."""
+    for aval in avals:
+        if not KINDS[kind](aval.dtype):
+            raise TypeError(f"lax.{name} takes arrays of {kind} dtype, got {_types(avals)}")
+
+
+def check_same_dtype(name: str, avals: Sequence[ShapedArray]) -> None:
+    """TypeError unless all dtypes are equal."""
+    if any(a.dtype != avals[0].dtype for a in avals[1:]):
+        raise TypeError(
+            f"lax.{name} needs operands of one dtype, got {_types(avals)}; convert with astype or "
+            "lax.convert_element_type (xform.numpy functions promote by themselves)"
+        )
+
+
+def _types(avals: Sequence[ShapedArray]) -> str:
+    return ", ".join(a.str_short() for a in avals)
+
+
+def broadcast_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """The common shape of operands, of which some may have rank 0."""
+    shape: tuple[int, ...] = ()
+    for aval in avals:
+        if aval.shape and aval.shape != shape:
+            if shape:
+                raise TypeError(f"lax.{name} needs operands of one shape (or rank 0), got {_types(avals)}")
+            shape = aval.shape
+    return shape
+
+
+def elementwise(
+    name: str,
+    host: Callable[..., Any],
+    *,
+    accepts: str = "any",
+    result: np.dtype | Callable[..., Any] | None = None,
+    jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
+    transpose: Callable[..., Any] | None = None,
+    lower: str | Callable[..., Any] | None = None,
+    check: Callable[..., None] | None = None,
+) -> Primitive:
+    """Define an elementwise primitive.
+
+    Parameters
+    ----------
+    host : (*ndarrays, **params) -> ndarray
+    accepts : key of `KINDS`
+    result : dtype, or function of the operands' dtypes and the parameters; None: the operands' dtype
+    jvp : one function per operand, ``(g, ans, *operands, **params) -> tangent``; None for an operand without derivative
+        A single function for an operation of one operand. Omitted: the derivative is zero everywhere.
+    transpose : (ct, *operands, **params) -> list of cotangents, for an operation that is linear in some operands
+    lower : name of the StableHLO operation, or a lowering rule that gets operands of full shape
+    check : (*avals, **params) -> None, replaces the check that all dtypes are equal and of kind `accepts`
+    """
+    p = Primitive(name)
+    cache: dict[Any, ShapedArray] = {}
+
+    def types(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        key = avals if not params else (avals, *params.values())
+        out = cache.get(key)
+        if out is None:
+            if check is not None:
+                check(*avals, **params)
+            else:
+                check_kind(name, avals, accepts)
+                check_same_dtype(name, avals)
+            dtype = avals[-1].dtype if result is None else result
+            if callable(result) and not isinstance(result, np.dtype | type):
+                dtype = result(*(a.dtype for a in avals), **params)
+            weak = all(a.weak_type for a in avals) and np.dtype(dtype) != bool
+            out = cache[key] = ShapedArray(broadcast_shape(name, avals), np.dtype(dtype), weak)  # type: ignore[arg-type]
+        return out
+
+    p.abstract_eval = types
+    p.host = host
+    p.batch = lambda axis, args, dims, **params: elementwise_batch(p, args, dims, params)
+    if lower is not None:
+        p.lower = lower_elementwise(lower)
+    if callable(jvp):
+        jvp = (jvp,)
+    if jvp is None:
+        p.jvp = _zero_jvp(p)
+    elif len(jvp) == 1:
+        p.jvp = _unary_jvp(p, jvp[0])
+    else:
+        p.jvp = _jvp(p, jvp)
+    if transpose is not None:
+        p.transpose = transpose
+    return p
+
+
+def _zero_jvp(p: Primitive) -> Callable[..., Any]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = p.bind(*primals, **params)
+        return out, zero_of(out)
+
+    return rule
+
+
+def _unary_jvp(p: Primitive, partial: Any) -> Callable[..., Any]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        (x,), (g,) = primals, tangents
+        out = p.bind(x, **params)
+        return out, zero_of(out) if type(g) is Zero else partial(g, out, x, **params)
+
+    return rule
+
+
+def _jvp(p: Primitive, partials: Sequence[Any]) -> Callable[..., Any]:
+    def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        out = p.bind(*primals, **params)
+        total = None
+        for g, partial in zip(tangents, partials, strict=True):
+            if type(g) is not Zero and partial is not None:
+                term = partial(g, out, *primals, **params)
+                if term.aval.shape != out.shape:
+                    term = Hooks.broadcast_in_dim(term, out.shape, ())
+                total = term if total is None else add_tangents(total, term)
+        return out, zero_of(out) if total is None else total
+
+    return rule
+
+
+class Hooks:
+    """What families need of primitives that are themselves defined with families."""
+
+    broadcast_in_dim: Callable[..., Any]
+    reshape: Callable[..., Any]
+    reduce_sum: Callable[..., Any]
+
+
+def unbroadcast(ct: Any, operand: Any) -> Any:
+    """The cotangent of an operand that may have been broadcast from rank 0."""
+    if ct.ndim and not operand.aval.shape:
+        return Hooks.reduce_sum(ct, tuple(range(ct.ndim)))
+    return ct
+
+
+def linear_in_all(transpose: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
+    """A transpose rule from ``(ct) -> one cotangent per operand``, for operations linear in all operands jointly."""
+
+    def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
+        return [
+            unbroadcast(c, a) if is_linear(a) and c is not None else None
+            for c, a in zip(transpose(ct, **params), args, strict=True)
+        ]
+
+    return rule
+
+
+def elementwise_batch(p: Primitive, args: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+    """Batch rule of operations that work element by element."""
+    avals = [get_aval(a) for a in args]
+    # Fast and common: one layout throughout, or unbatched operands of rank 0.
+    full = next((a.shape, d) for a, d in zip(avals, dims, strict=True) if d is not None)
+    if all((a.shape, d) == full or (d is None and not a.shape) for a, d in zip(avals, dims, strict=True)):
+        return p.bind(*args, **params), full[1]
+    ndim = max(a.ndim - (d is not None) for a, d in zip(avals, dims, strict=True))
+    size = next(a.shape[d] for a, d in zip(avals, dims, strict=True) if d is not None)
+    shape = next(
+        (a.shape if d is None else a.shape[:d] + a.shape[d + 1 :])
+        for a, d in zip(avals, dims, strict=True)
+        if a.ndim - (d is not None) == ndim
+    )
+    out = []
+    for x, aval, d in zip(args, avals, dims, strict=True):
+        if d is None:
+            if aval.ndim:
+                x = Hooks.broadcast_in_dim(x, (size, *shape), tuple(range(1, ndim + 1)))
+        else:
+            x = batching.move_to(x, d, size)
+            if aval.ndim == 1 and ndim:  # rank 0 but for the mapped axis
+                x = Hooks.broadcast_in_dim(x, (size, *shape), (0,))
+        out.append(x)
+    return p.bind(*out, **params), 0
+
+
+def lower_elementwise(rule: str | Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering rule that broadcasts operands of rank 0 to the shape of the result."""
+
+    def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
+        out = ctx.out
+        full = [v if v.aval.shape == out.shape else ctx.broadcast(v, out.shape) for v in operands]
+        if isinstance(rule, str):
+            return ctx.op(rule, full, out)
+        return rule(ctx, *full, **params)
+
+    return lower
+
+
+def as_operands(name: str, *args: Any) -> list[Any]:
+    """Convert the arguments of a lax function: Python scalars take the dtype of the arrays beside them."""
+    avals = [get_aval(a) for a in args]
+    strong = next((a.dtype for a in avals if not a.weak_type), None)
+    if strong is None or all(not isinstance(a, bool | int | float | complex) for a in args):
+        return list(args)
+    out = []
+    for x in args:
+        if isinstance(x, bool | int | float | complex):
+            try:
+                x = dtypes.coerce_scalar(x, strong)[()]
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"lax.{name}: the scalar {x!r} can't become {strong}: {error}") from None
+        out.append(x)
+    return out

@@ -1,0 +1,351 @@
+"""Operations that change an array's shape or dtype and not its values.
+
+`broadcast_in_dim`, `reshape`, `transpose`, `squeeze`, `expand_dims`, `convert_element_type`, `iota`, `full`.
+
+May import: `lax.families`.
+"""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.core.trace import Primitive
+from xform.interpreters import batching, tangents
+from xform.interpreters.lowering import Context, Value, i64s
+from xform.interpreters.tangents import Zero, zero_of
+from xform.lax import families
+
+
+def linear_unary(
+    name: str, types: Any, host: Any, transpose: Any, batch: Any, lower: Any
+) -> Primitive:
+    """A primitive of one operand that is linear and keeps dtype and weak type.
+
+    `transpose` is ``(ct, aval of the operand, **params) -> cotangent``; `batch` is ``(axis, x, dim, **params)``.
+    """
+    p = Primitive(name)
+    p.abstract_eval = types
+    p.host = host
+    p.jvp = lambda primals, ts, **params: linear_jvp(p, primals[0], ts[0], params)
+    p.transpose = lambda ct, x, **params: [transpose(ct, x.aval, **params)]
+    p.batch = lambda axis, args, dims, **params: batch(axis, args[0], dims[0], **params)
+    p.lower = lower
+    return p
+
+
+def linear_jvp(p: Primitive, x: Any, t: Any, params: dict[str, Any]) -> Any:
+    """jvp rule of a linear operation of one operand."""
+    out = p.bind(x, **params)
+    return out, zero_of(out) if type(t) is Zero else p.bind(t, **params)
+
+
+# broadcast_in_dim
+
+
+def _broadcast_in_dim_types(
+    x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> ShapedArray:
+    dims = broadcast_dimensions
+    ok = len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims) and all(a < b for a, b in zip(dims, dims[1:]))  # noqa: B905
+    if not ok or any(x.shape[i] not in (1, shape[d]) for i, d in enumerate(dims)):
+        raise TypeError(
+            f"lax.broadcast_in_dim: operand {x.str_short()} can't become shape {shape} with broadcast_dimensions={dims}; "
+            "they must be increasing, one per axis of the operand, whose length is 1 or that of the result"
+        )
+    return x.update(shape=shape)
+
+
+def _broadcast_in_dim_host(x: Any, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    if not x.ndim:
+        return np.broadcast_to(x, shape) if shape else x
+    lengths = [1] * len(shape)
+    for n, d in zip(x.shape, broadcast_dimensions, strict=True):
+        lengths[d] = n
+    return np.broadcast_to(x.reshape(lengths), shape)
+
+
+def _broadcast_in_dim_transpose(
+    ct: Any, x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> Any:
+    kept = [d for i, d in enumerate(broadcast_dimensions) if x.shape[i] == shape[d]]
+    ct = families.Hooks.reduce_sum(ct, tuple(d for d in range(len(shape)) if d not in kept))
+    return ct if ct.shape == x.shape else reshape(ct, x.shape)
+
+
+def _broadcast_in_dim_batch(axis: Any, x: Any, dim: int, *, shape: Any, broadcast_dimensions: Any) -> Any:
+    x = batching.move_to(x, dim, axis.size)
+    dims = (0, *(d + 1 for d in broadcast_dimensions))
+    return broadcast_in_dim_p.bind(x, shape=(axis.size, *shape), broadcast_dimensions=dims), 0
+
+
+broadcast_in_dim_p = linear_unary(
+    "broadcast_in_dim",
+    _broadcast_in_dim_types,
+    _broadcast_in_dim_host,
+    _broadcast_in_dim_transpose,
+    _broadcast_in_dim_batch,
+    lambda ctx, x, *, shape, broadcast_dimensions: ctx.op(
+        "broadcast_in_dim", [x], ctx.out, f"broadcast_dimensions = {i64s(broadcast_dimensions)}"
+    ),
+)
+
+
+@api_boundary
+def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+    """Place the axes of `operand` at `broadcast_dimensions` of `shape`, and repeat it along the others.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.broadcast_in_dim(np.arange(2.0), (2, 3), (0,)).tolist()
+    [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    """
+    shape, dims = canonical_shape(shape), tuple(map(operator.index, broadcast_dimensions))
+    if get_aval(operand).shape == shape and dims == tuple(range(len(shape))):
+        return operand
+    return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
+
+
+families.Hooks.broadcast_in_dim = broadcast_in_dim
+
+
+def canonical_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as tuple of ints that are not negative."""
+    if not isinstance(shape, Sequence | np.ndarray):
+        shape = (shape,)
+    out = tuple(map(operator.index, shape))
+    if any(d < 0 for d in out):
+        raise ValueError(f"shapes must not be negative, got {out}")
+    return out
+
+
+def _broadcast_new_axis(x: Any, size: int, dim: int) -> Any:
+    shape = get_aval(x).shape
+    dims = tuple(d for d in range(len(shape) + 1) if d != dim)
+    return broadcast_in_dim_p.bind(x, shape=(*shape[:dim], size, *shape[dim:]), broadcast_dimensions=dims)
+
+
+batching.Hooks.broadcast = _broadcast_new_axis
+
+
+# reshape
+
+
+def _reshape_types(x: ShapedArray, *, new_sizes: tuple[int, ...]) -> ShapedArray:
+    if math.prod(new_sizes) != x.size:
+        raise TypeError(f"lax.reshape: {x.str_short()} has {x.size} elements, shape {new_sizes} another number")
+    return x.update(shape=new_sizes)
+
+
+def _reshape_batch(axis: Any, x: Any, dim: int, *, new_sizes: Any) -> Any:
+    return reshape_p.bind(batching.move_to(x, dim, axis.size), new_sizes=(axis.size, *new_sizes)), 0
+
+
+reshape_p = linear_unary(
+    "reshape",
+    _reshape_types,
+    lambda x, *, new_sizes: np.reshape(x, new_sizes),
+    lambda ct, x, *, new_sizes: reshape_p.bind(ct, new_sizes=x.shape),
+    _reshape_batch,
+    lambda ctx, x, *, new_sizes: ctx.op("reshape", [x], ctx.out),
+)
+
+
+@api_boundary
+def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
+    """The elements of `operand`, in row-major order, in shape `new_sizes`."""
+    new_sizes = canonical_shape(new_sizes)
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    if get_aval(operand).shape == new_sizes:
+        return operand
+    return reshape_p.bind(operand, new_sizes=new_sizes)
+
+
+families.Hooks.reshape = reshape
+
+
+# transpose
+
+
+def _transpose_types(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
+    if sorted(permutation) != list(range(x.ndim)):
+        raise TypeError(f"lax.transpose: {permutation} is not a permutation of the axes of {x.str_short()}")
+    return x.update(shape=tuple(x.shape[i] for i in permutation))
+
+
+def _transpose_batch(axis: Any, x: Any, dim: int, *, permutation: Any) -> Any:
+    perm = (dim, *(i if i < dim else i + 1 for i in permutation))
+    return transpose_p.bind(x, permutation=perm), 0
+
+
+transpose_p = linear_unary(
+    "transpose",
+    _transpose_types,
+    lambda x, *, permutation: np.transpose(x, permutation),
+    lambda ct, x, *, permutation: transpose_p.bind(ct, permutation=tuple(int(i) for i in np.argsort(permutation))),
+    _transpose_batch,
+    lambda ctx, x, *, permutation: ctx.op("transpose", [x], ctx.out, f"permutation = {i64s(permutation)}"),
+)
+
+
+@api_boundary
+def transpose(operand: Any, permutation: Sequence[int]) -> Any:
+    """Permute the axes: axis i of the result is axis ``permutation[i]`` of the operand."""
+    permutation = tuple(map(operator.index, permutation))
+    if permutation == tuple(range(get_aval(operand).ndim)):
+        return operand
+    return transpose_p.bind(operand, permutation=permutation)
+
+
+def _moveaxis(x: Any, source: int, target: int) -> Any:
+    permutation = [d for d in range(get_aval(x).ndim) if d != source]
+    permutation.insert(target, source)
+    return transpose_p.bind(x, permutation=tuple(permutation))
+
+
+batching.Hooks.moveaxis = _moveaxis
+
+
+# convert_element_type
+
+
+def _convert_types(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:
+    return x.update(dtype=new_dtype, weak_type=weak_type)
+
+
+def _convert_host(x: Any, *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    return convert_host(x, new_dtype)
+
+
+def convert_host(x: Any, dtype: np.dtype) -> Any:
+    """Conversion as XLA's: floats to integers saturate, NaN becomes 0; complex to real drops the imaginary part."""
+    old = x.dtype
+    if old == dtype:
+        return x
+    if dtypes.issubdtype(old, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
+        if dtype == bool:
+            return x.astype(bool)
+        x = x.real
+    if dtypes.issubdtype(x.dtype, np.floating) and dtypes.issubdtype(dtype, np.integer):
+        info = dtypes.iinfo(dtype)
+        wide = x.astype(np.float64)
+        low, high = float(info.min), float(info.max)
+        inside = np.where((wide > low) & (wide < high), wide, 0)
+        out = np.asarray(inside).astype(np.uint64 if info.min == 0 else np.int64).astype(dtype)
+        out = np.where(wide >= high, np.asarray(info.max, dtype), np.where(wide <= low, np.asarray(info.min, dtype), out))
+        return out[()] if not x.ndim else out
+    return x.astype(dtype)
+
+
+def _convert_jvp(primals: Sequence[Any], ts: Sequence[Any], *, new_dtype: np.dtype, weak_type: bool) -> Any:
+    (x,), (t,) = primals, ts
+    out = convert_element_type_p.bind(x, new_dtype=new_dtype, weak_type=weak_type)
+    if type(t) is Zero or not dtypes.issubdtype(new_dtype, np.inexact):
+        return out, zero_of(out)
+    return out, convert_element_type_p.bind(t, new_dtype=new_dtype, weak_type=False)
+
+
+def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool) -> list[Any]:
+    return [convert_element_type_p.bind(ct, new_dtype=x.aval.dtype, weak_type=False)]
+
+
+def _convert_lower(ctx: Context, x: Value, *, new_dtype: np.dtype, weak_type: bool) -> Value:
+    if dtypes.issubdtype(x.dtype, np.complexfloating) and not dtypes.issubdtype(new_dtype, np.complexfloating):
+        if new_dtype == bool:
+            zero = ctx.full(x.shape, 0, x.dtype)
+            return ctx.op("compare", [x, zero], ctx.out, "comparison_direction = #stablehlo<comparison_direction NE>")
+        part = np.finfo(x.dtype).dtype
+        x = ctx.op("real", [x], x.aval.update(dtype=part))
+    if x.dtype == new_dtype:
+        return x
+    if new_dtype == bool:
+        zero = ctx.full(x.shape, 0, x.dtype)
+        return ctx.op("compare", [x, zero], ctx.out, "comparison_direction = #stablehlo<comparison_direction NE>")
+    return ctx.op("convert", [x], ctx.out)
+
+
+convert_element_type_p = Primitive("convert_element_type")
+convert_element_type_p.abstract_eval = _convert_types
+convert_element_type_p.host = _convert_host
+convert_element_type_p.jvp = _convert_jvp
+convert_element_type_p.transpose = _convert_transpose
+convert_element_type_p.batch = lambda axis, args, dims, **params: (
+    convert_element_type_p.bind(args[0], **params),
+    dims[0],
+)
+convert_element_type_p.lower = _convert_lower
+
+
+def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """`x` with the canonical `dtype` and weak type; itself if it has them (internal, no checks)."""
+    aval = get_aval(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
+
+
+@api_boundary
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """Convert to another dtype.
+
+    Floats become integers by truncation; out of range they saturate and NaN becomes 0. Complex numbers lose their
+    imaginary part on the way to real ones.
+    """
+    return convert(operand, dtypes.canonicalize_dtype(dtypes.check_user_dtype(new_dtype, "convert_element_type")))
+
+
+# iota and full
+
+
+def _iota_host(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
+    line = np.arange(shape[dimension]).astype(dtype)
+    return np.broadcast_to(line.reshape([-1 if d == dimension else 1 for d in range(len(shape))]), shape)
+
+
+iota_p = Primitive("iota")
+iota_p.abstract_eval = lambda *, dtype, shape, dimension: ShapedArray(shape, dtype)
+iota_p.host = _iota_host
+iota_p.lower = lambda ctx, *, dtype, shape, dimension: ctx.op(
+    "iota", [], ctx.out, f"iota_dimension = {dimension} : i64"
+)
+
+
+@api_boundary
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+    """An array that counts 0, 1, ... along one axis."""
+    shape, dtype = canonical_shape(shape), dtypes.canonicalize_dtype(dtype)
+    if not -len(shape) <= dimension < len(shape):
+        raise ValueError(f"lax.broadcasted_iota: dimension {dimension} is out of range for shape {shape}")
+    return iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension) % len(shape))
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The array 0, 1, ..., size - 1."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+@api_boundary
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one value."""
+    shape = canonical_shape(shape)
+    weak = dtype is None and get_aval(fill_value).weak_type
+    dtype = dtypes.dtype(fill_value) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    if isinstance(fill_value, bool | int | float | complex):
+        fill_value = dtypes.coerce_scalar(fill_value, dtype)[()]
+    return broadcast_in_dim(convert(fill_value, dtype, weak), shape, ())
+
+
+def _zeros(aval: ShapedArray) -> Any:
+    zero = np.zeros((), aval.dtype)[()]
+    return broadcast_in_dim_p.bind(zero, shape=aval.shape, broadcast_dimensions=())
+
+
+tangents.Hooks.zeros = _zeros
