@@ -1,4 +1,4 @@
-"""Where programs run: `xla` compiles StableHLO text and runs it on CPU, GPU and TPU; `numpy` is the host's part.
+"""Where programs run: `xla` compiles StableHLO text for CPU, GPU and TPU, `numpy` is the host's part.
 
 Backends know nothing of tracers, avals or jaxprs. They import nothing of xform outside this folder.
 """
