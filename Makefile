@@ -32,9 +32,8 @@ test: $(VENV)/test.stamp
 slow: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 
-# OPENBLAS_* may pin an old kernel for other programs' sake: NumPy must be measured at its best.
 bench: $(VENV)/bench.stamp
-	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(BIN)/python -m benchmarks $(BENCH)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 lint: $(VENV)/lint.stamp
 	$(BIN)/ruff check .
@@ -46,7 +45,7 @@ format: $(VENV)/lint.stamp
 	$(BIN)/ruff format .
 
 notebooks: $(VENV)/notebooks.stamp
-	$(BIN)/python -m nbconvert --to notebook --execute --inplace notebooks/*.ipynb
+	$(BIN)/python -m nbconvert --to notebook --execute --coalesce-streams --inplace notebooks/*.ipynb
 
 # Two ends of the supported range: `make test` with Python 3.11 and jax 0.10, this one with 3.13 and jax 0.12.
 test-compat: PYTHON = python3.13
