@@ -1,0 +1,1 @@
+"""The tests; `tests.ops` is the table of operations that `test_ops` runs over."""
