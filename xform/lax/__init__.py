@@ -7,14 +7,28 @@ from xform.lax.arithmetic import add, div, mul, neg, sub
 from xform.lax.comparison import eq, ge, gt, le, lt, ne, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
 from xform.lax.dot import Precision, dot_general
-from xform.lax.reductions import reduce_sum
+from xform.lax.reductions import (
+    argmax,
+    argmin,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
+)
 from xform.lax.shapes import (
     broadcast_in_dim,
     broadcasted_iota,
     convert_element_type,
+    expand_dims,
     full,
     iota,
     reshape,
+    rev,
+    squeeze,
     transpose,
 )
+from xform.lax.sorting import sort, sort_key_val
 from xform.lax.transcendental import cos, exp, log, sin, tanh

@@ -1,6 +1,6 @@
-"""Reductions over axes.
+"""Reductions over axes: sums, products, extremes and their places, bitwise reductions.
 
-May import: `lax.families`, `lax.shapes`, the elementwise modules.
+May import: `lax.families`, `lax.shapes`, the elementwise modules, `lax.cumulative`.
 """
 
 import operator
@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from xform.core.array import get_aval
+from xform.core import dtypes
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value, i64s
+from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
-from xform.lax.shapes import broadcast_in_dim, linear_jvp
+from xform.lax.arithmetic import div_p, mul_p
+from xform.lax.comparison import eq_p
+from xform.lax.shapes import broadcast_in_dim, canonical_axes, convert, linear_jvp
 
 
 def reduction(
@@ -44,24 +47,45 @@ def reduction(
     return p
 
 
-def lower_reduce(operation: str, identity: Callable[[np.dtype], Any]) -> Callable[..., Value]:
-    """Lowering to stablehlo.reduce with one StableHLO operation."""
+# Sums and products of narrow floats are accumulated in float32, on the host and by XLA alike.
+WIDE = {np.dtype(np.float16): np.dtype(np.float32), np.dtype(dtypes.bfloat16): np.dtype(np.float32)}
+
+
+def reduce_with(ufunc: np.ufunc) -> Callable[..., Any]:
+    """Host rule: reduce by a ufunc that has an identity."""
+
+    def host(x: Any, *, axes: tuple[int, ...]) -> Any:
+        if not axes:
+            return x
+        wide = WIDE.get(x.dtype)
+        if wide is not None:
+            return ufunc.reduce(x.astype(wide), axes).astype(x.dtype)
+        return ufunc.reduce(x, axes, x.dtype)
+
+    return host
+
+
+def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.dtype], Any]) -> Callable[..., Value]:
+    """Lowering to stablehlo.reduce with one StableHLO operation, or a function that writes several."""
 
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
+        out = ctx.out
+        if operation in ("add", "multiply"):
+            x = ctx.convert(x, WIDE.get(x.dtype, x.dtype))
         scalar = ShapedArray((), x.dtype)
-        body = ctx.region(lambda ctx, a, b: [ctx.op(operation, [a, b], scalar)], [scalar, scalar])
+
+        def body(ctx: Context, a: Value, b: Value) -> list[Value]:
+            return [operation(ctx, a, b) if callable(operation) else ctx.op(operation, [a, b], scalar)]
+
+        region = ctx.region(body, [scalar, scalar])
         start = ctx.constant(identity(x.dtype), x.dtype)
-        return ctx.op("reduce", [x, start], ctx.out, f"dimensions = {i64s(axes)}", [body])
+        result = ctx.op("reduce", [x, start], out.update(dtype=x.dtype), f"dimensions = {i64s(axes)}", [region])
+        return ctx.convert(result, out.dtype)
 
     return lower
 
 
-def _sum_host(x: Any, *, axes: tuple[int, ...]) -> Any:
-    return np.add.reduce(x, axes, dtype=x.dtype) if axes else x
-
-
-reduce_sum_p = reduction("reduce_sum", _sum_host, accepts="number", lower=lower_reduce("add", lambda dtype: 0))
-reduce_sum_p.jvp = lambda primals, ts, *, axes: linear_jvp(reduce_sum_p, primals[0], ts[0], {"axes": axes})
+# Sum and product
 
 
 def _sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...]) -> list[Any]:
@@ -69,34 +93,271 @@ def _sum_transpose(ct: Any, x: Any, *, axes: tuple[int, ...]) -> list[Any]:
     return [broadcast_in_dim(ct, x.aval.shape, kept)]
 
 
+reduce_sum_p = reduction(
+    "reduce_sum", reduce_with(np.add), accepts="number", lower=lower_reduce("add", lambda dtype: 0)
+)
+reduce_sum_p.jvp = lambda primals, ts, *, axes: linear_jvp(reduce_sum_p, primals[0], ts[0], {"axes": axes})
 reduce_sum_p.transpose = _sum_transpose
 
+reduce_prod_p = reduction(
+    "reduce_prod", reduce_with(np.multiply), accepts="number", lower=lower_reduce("multiply", lambda dtype: 1)
+)
 
-def canonical_axes(name: str, x: Any, axes: Any) -> tuple[int, ...]:
-    """Axes as a sorted tuple of distinct non-negative ints; None: all."""
-    ndim = get_aval(x).ndim
-    if axes is None:
-        return tuple(range(ndim))
-    axes = tuple(map(operator.index, axes)) if isinstance(axes, Sequence | np.ndarray) else (operator.index(axes),)
-    out = tuple(sorted(a + ndim if a < 0 else a for a in axes))
-    if any(not 0 <= a < ndim for a in out) or len(set(out)) != len(out):
-        raise ValueError(f"lax.{name}: axes {axes} don't fit an operand of {get_aval(x).str_short()}")
-    return out
+
+# Extremes. Complex numbers are ordered by real part, then imaginary part; NaN wins.
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """What no element is smaller than."""
+    if dtype == bool:
+        return False
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtypes.iinfo(dtype).min
+    return _extreme_float(dtype, -1)
+
+
+def highest(dtype: np.dtype) -> Any:
+    """What no element is larger than."""
+    if dtype == bool:
+        return True
+    if dtypes.issubdtype(dtype, np.integer):
+        return dtypes.iinfo(dtype).max
+    return _extreme_float(dtype, 1)
+
+
+def _extreme_float(dtype: np.dtype, sign: int) -> Any:
+    """An infinity; the largest finite number of the types that have none."""
+    extreme = np.asarray(sign * np.inf).astype(dtype)
+    return extreme[()] if np.isinf(extreme) else sign * dtypes.finfo(dtype).max
+
+
+def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
+    def host(x: Any, *, axes: tuple[int, ...]) -> Any:
+        if not axes:
+            return x
+        return ufunc.reduce(x, axes) if x.size else ufunc.reduce(x, axes, initial=identity(x.dtype))
+
+    return host
+
+
+def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
+    def write(ctx: Context, a: Value, b: Value) -> Value:
+        if not dtypes.issubdtype(a.dtype, np.complexfloating):
+            return ctx.op(operation, [a, b], a.aval)
+        keep = complex_before(ctx, a, b, direction)
+        return ctx.op("select", [keep, a, b], a.aval)
+
+    return lower_reduce(write, lowest if operation == "maximum" else highest)
+
+
+def complex_before(ctx: Context, a: Value, b: Value, direction: str) -> Value:
+    """Whether `a` is NaN or before `b` in lexicographic order; `direction` is GT or LT."""
+    mask = ShapedArray(a.shape, bool)
+    part = a.aval.update(dtype=dtypes.finfo(a.dtype).dtype)
+    (ar, ai), (br, bi) = ([ctx.op(p, [x], part) for p in ("real", "imag")] for x in (a, b))
+
+    def compare(x: Value, y: Value, how: str) -> Value:
+        return ctx.op("compare", [x, y], mask, f"comparison_direction = #stablehlo<comparison_direction {how}>")
+
+    def both(x: Value, y: Value) -> Value:
+        return ctx.op("and", [x, y], mask)
+
+    def either(x: Value, y: Value) -> Value:
+        return ctx.op("or", [x, y], mask)
+
+    b_is_number = both(compare(br, br, "EQ"), compare(bi, bi, "EQ"))
+    first = either(compare(ar, br, direction), both(compare(ar, br, "EQ"), compare(ai, bi, direction)))
+    a_is_nan = either(compare(ar, ar, "NE"), compare(ai, ai, "NE"))
+    return either(a_is_nan, both(first, b_is_number))
+
+
+def _extreme_jvp(p: Primitive) -> Callable[..., Any]:
+    """The tangents of all elements that attain the extreme, averaged."""
+
+    def jvp(primals: Sequence[Any], ts: Sequence[Any], *, axes: tuple[int, ...]) -> Any:
+        (x,), (t,) = primals, ts
+        out = p.bind(x, axes=axes)
+        if type(t) is Zero:
+            return out, zero_of(out)
+        kept = tuple(d for d in range(x.ndim) if d not in axes)
+        attained = convert(eq_p.bind(x, broadcast_in_dim(out, x.shape, kept)), x.dtype)
+        count = reduce_sum_p.bind(attained, axes=axes)
+        return out, div_p.bind(reduce_sum_p.bind(mul_p.bind(t, attained), axes=axes), count)
+
+    return jvp
+
+
+def _extreme(name: str, ufunc: np.ufunc, operation: str, direction: str) -> Primitive:
+    identity = lowest if operation == "maximum" else highest
+    p = reduction(name, _extreme_host(ufunc, identity), accepts="any", lower=_extreme_lower(operation, direction))
+    p.jvp = _extreme_jvp(p)
+    return p
+
+
+reduce_max_p = _extreme("reduce_max", np.maximum, "maximum", "GT")
+reduce_min_p = _extreme("reduce_min", np.minimum, "minimum", "LT")
+
+
+# Bitwise, or logical
+
+
+def _bitwise(name: str, ufunc: np.ufunc, operation: str, identity: Callable[[np.dtype], Any]) -> Primitive:
+    p = reduction(
+        name, reduce_with(ufunc), accepts="bool or integer", lower=lower_reduce(operation, identity)
+    )
+    p.jvp = lambda primals, ts, *, axes: (out := p.bind(*primals, axes=axes), zero_of(out))
+    return p
+
+
+reduce_and_p = _bitwise("reduce_and", np.bitwise_and, "and", lambda dtype: ~np.zeros((), dtype))
+reduce_or_p = _bitwise("reduce_or", np.bitwise_or, "or", lambda dtype: 0)
+reduce_xor_p = _bitwise("reduce_xor", np.bitwise_xor, "xor", lambda dtype: 0)
+
+
+# Places of extremes: the first one that attains it; a NaN counts as the extreme.
+
+
+def _arg_extreme(name: str, method: str, direction: str, reduce_p: Primitive) -> Primitive:
+    p = Primitive(name)
+
+    def types(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> ShapedArray:
+        (axis,) = axes
+        if not 0 <= axis < x.ndim:
+            raise ValueError(f"lax.{name}: axis {axis} is out of range for {x.str_short()}")
+        if not x.shape[axis]:
+            raise ValueError(f"lax.{name}: axis {axis} of {x.str_short()} is empty, so there is no extreme element")
+        return ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
+
+    def host(x: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
+        return getattr(x, method)(axes[0]).astype(index_dtype)
+
+    def batch(axis: Any, args: Sequence[Any], dims: Sequence[int], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+        (x,), (d,), (a,) = args, dims, axes
+        shifted = a + (a >= d)
+        return p.bind(x, axes=(shifted,), index_dtype=index_dtype), d - (shifted < d)
+
+    def lower(ctx: Context, x: Value, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Value:
+        return _lower_arg_extreme(ctx, x, axes[0], direction)
+
+    def jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
+        out = p.bind(*primals, **params)
+        return out, zero_of(out)
+
+    p.abstract_eval, p.host, p.batch, p.lower, p.jvp = types, host, batch, lower, jvp
+    return p
+
+
+def _lower_arg_extreme(ctx: Context, x: Value, axis: int, direction: str) -> Value:
+    """Reduce pairs of value and index."""
+    index = ctx.out.update(shape=())
+    scalar, mask = ShapedArray((), x.dtype), ShapedArray((), bool)
+
+    def compare(a: Value, b: Value, how: str) -> Value:
+        return ctx.op("compare", [a, b], mask, f"comparison_direction = #stablehlo<comparison_direction {how}>")
+
+    def body(ctx: Context, a: Value, i: Value, b: Value, j: Value) -> list[Value]:
+        if dtypes.issubdtype(x.dtype, np.complexfloating):
+            before = complex_before(ctx, a, b, direction)
+        else:
+            before = compare(a, b, direction)
+            if dtypes.issubdtype(x.dtype, np.floating):
+                before = ctx.op("or", [before, compare(a, a, "NE")], mask)
+        tie = compare(a, b, "EQ")
+        first = ctx.op("or", [before, ctx.op("and", [tie, compare(i, j, "LT")], mask)], mask)
+        return [ctx.op("select", [first, a, b], scalar), ctx.op("select", [first, i, j], index)]
+
+    places = ctx.op("iota", [], x.aval.update(dtype=index.dtype), f"iota_dimension = {axis} : i64")
+    start = [
+        ctx.constant((lowest if direction == "GT" else highest)(x.dtype), x.dtype),
+        ctx.constant(0, index.dtype),
+    ]
+    region = ctx.region(body, [scalar, index, scalar, index])
+    outs = [ctx.out.update(dtype=x.dtype), ctx.out]
+    return ctx.op("reduce", [x, places, *start], outs, f"dimensions = {i64s([axis])}", [region])[1]
+
+
+argmax_p = _arg_extreme("argmax", "argmax", "GT", reduce_max_p)
+argmin_p = _arg_extreme("argmin", "argmin", "LT", reduce_min_p)
+
+
+# The public functions
+
+
+def _reduce(p: Primitive, operand: Any, axes: Any) -> Any:
+    return p.bind(operand, axes=canonical_axes(p.name, operand, axes))
 
 
 @api_boundary
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
-    """Sum over `axes`."""
-    axes = canonical_axes("reduce_sum", operand, axes)
-    return reduce_sum_p.bind(operand, axes=axes) if axes else operand
+    """Sum over `axes`, in the dtype of the operand; float16 and bfloat16 are accumulated in float32."""
+    return _reduce(reduce_sum_p, operand, axes)
+
+
+@api_boundary
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
+    """Product over `axes`, in the dtype of the operand."""
+    return _reduce(reduce_prod_p, operand, axes)
+
+
+@api_boundary
+def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+    """Largest element over `axes`; NaN if there is one. Of no elements: the lowest value of the dtype.
+
+    The derivative is shared equally by all elements that attain the maximum.
+    """
+    return _reduce(reduce_max_p, operand, axes)
+
+
+@api_boundary
+def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+    """Smallest element over `axes`; NaN if there is one. Of no elements: the highest value of the dtype."""
+    return _reduce(reduce_min_p, operand, axes)
+
+
+@api_boundary
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise and (of booleans: all) over `axes`."""
+    return _reduce(reduce_and_p, operand, axes)
+
+
+@api_boundary
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise or (of booleans: any) over `axes`."""
+    return _reduce(reduce_or_p, operand, axes)
+
+
+@api_boundary
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    """Bitwise exclusive or over `axes`."""
+    return _reduce(reduce_xor_p, operand, axes)
+
+
+def _arg(p: Primitive, operand: Any, axis: Any, index_dtype: Any) -> Any:
+    index_dtype = np.dtype(dtypes.canonicalize_dtype(index_dtype))
+    if not dtypes.issubdtype(index_dtype, np.integer):
+        raise TypeError(f"lax.{p.name}: index_dtype must be an integer dtype, got {index_dtype}")
+    axes = canonical_axes(p.name, operand, operator.index(axis))
+    return p.bind(operand, axes=axes, index_dtype=index_dtype)
+
+
+@api_boundary
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """Index of the first largest element along `axis`; the first NaN counts as the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xform import lax
+    >>> int(lax.argmax(np.array([1.0, 3.0, 3.0]), 0, np.int32))
+    1
+    """
+    return _arg(argmax_p, operand, axis, index_dtype)
+
+
+@api_boundary
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """Index of the first smallest element along `axis`; the first NaN counts as the smallest."""
+    return _arg(argmin_p, operand, axis, index_dtype)
 
 
 families.Hooks.reduce_sum = reduce_sum
-
-# Booleans and integers: bitwise or. The rest of the family follows the same pattern.
-reduce_or_p = reduction(
-    "reduce_or",
-    lambda x, *, axes: np.bitwise_or.reduce(x, axes) if axes else x,
-    accepts="bool or integer",
-    lower=lower_reduce("or", lambda dtype: 0),
-)

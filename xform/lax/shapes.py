@@ -46,6 +46,21 @@ def linear_jvp(p: Primitive, x: Any, t: Any, params: dict[str, Any]) -> Any:
     return out, zero_of(out) if type(t) is Zero else p.bind(t, **params)
 
 
+def check_axes(name: str, axes: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """Axes as a sorted tuple of distinct ints in [0, ndim)."""
+    axes = tuple(map(operator.index, axes)) if isinstance(axes, Sequence | np.ndarray) else (operator.index(axes),)
+    out = tuple(sorted([a + ndim if a < 0 else a for a in axes]))
+    if out and (out[0] < 0 or out[-1] >= ndim or len(set(out)) != len(out)):
+        raise ValueError(f"lax.{name}: {axes} are not distinct axes of {what}")
+    return out
+
+
+def canonical_axes(name: str, x: Any, axes: Any) -> tuple[int, ...]:
+    """Axes of `x` as a sorted tuple of distinct non-negative ints; None: all."""
+    aval = get_aval(x)
+    return tuple(range(aval.ndim)) if axes is None else check_axes(name, axes, aval.ndim, aval.str_short())
+
+
 # broadcast_in_dim
 
 
@@ -212,6 +227,75 @@ def _moveaxis(x: Any, source: int, target: int) -> Any:
 
 
 batching.Hooks.moveaxis = _moveaxis
+
+
+# squeeze and rev
+
+
+def _squeeze_types(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if any(not 0 <= d < x.ndim or x.shape[d] != 1 for d in dimensions) or len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"lax.squeeze: dimensions {dimensions} of {x.str_short()} must be distinct axes of length 1")
+    return x.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in dimensions))
+
+
+def _squeeze_batch(axis: Any, x: Any, dim: int, *, dimensions: tuple[int, ...]) -> Any:
+    shifted = tuple(d + (d >= dim) for d in dimensions)
+    return squeeze_p.bind(x, dimensions=shifted), dim - sum(d < dim for d in shifted)
+
+
+squeeze_p = linear_unary(
+    "squeeze",
+    _squeeze_types,
+    lambda x, *, dimensions: np.squeeze(x, dimensions),
+    lambda ct, x, *, dimensions: reshape_p.bind(ct, new_sizes=x.shape),
+    _squeeze_batch,
+    lambda ctx, x, *, dimensions: ctx.op("reshape", [x], ctx.out),
+)
+
+
+@api_boundary
+def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
+    """Drop the axes `dimensions`, which must have length 1."""
+    dims = canonical_axes("squeeze", array, dimensions)
+    return squeeze_p.bind(array, dimensions=dims) if dims else array
+
+
+@api_boundary
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
+    """Insert axes of length 1, which stand at `dimensions` of the result."""
+    shape = get_aval(array).shape
+    ndim = len(shape) + len(dimensions)
+    new = check_axes("expand_dims", dimensions, ndim, f"a result of {ndim} axes")
+    if not new:
+        return array
+    kept = tuple(d for d in range(ndim) if d not in new)
+    sizes = iter(shape)
+    return broadcast_in_dim_p.bind(
+        array, shape=tuple(1 if d in new else next(sizes) for d in range(ndim)), broadcast_dimensions=kept
+    )
+
+
+def _rev_types(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
+    if any(not 0 <= d < x.ndim for d in dimensions) or len(set(dimensions)) != len(dimensions):
+        raise ValueError(f"lax.rev: dimensions {dimensions} must be distinct axes of {x.str_short()}")
+    return x
+
+
+rev_p = linear_unary(
+    "rev",
+    _rev_types,
+    lambda x, *, dimensions: np.flip(x, dimensions),
+    lambda ct, x, *, dimensions: rev_p.bind(ct, dimensions=dimensions),
+    lambda axis, x, dim, *, dimensions: (rev_p.bind(x, dimensions=tuple(d + (d >= dim) for d in dimensions)), dim),
+    lambda ctx, x, *, dimensions: ctx.op("reverse", [x], ctx.out, f"dimensions = {i64s(dimensions)}"),
+)
+
+
+@api_boundary
+def rev(operand: Any, dimensions: Sequence[int]) -> Any:
+    """Reverse the order of the elements along `dimensions`."""
+    dims = canonical_axes("rev", operand, dimensions)
+    return rev_p.bind(operand, dimensions=dims) if dims else operand
 
 
 # convert_element_type
