@@ -1,7 +1,7 @@
 """Every operation of the table `tests.ops`, through every transformation.
 
-``pytest tests/test_ops.py -k "sin-"`` tests one operation. Where XLA is needed, all the samples of an operation are
-compiled as one program. The checks:
+``pytest tests/test_ops.py -k "sin-"`` tests one operation. Where XLA is needed, all the samples of an
+operation are compiled as one program. The checks:
 
 * values against NumPy or SciPy, their types against `eval_shape`; all dtypes; strided and big-endian arrays
 * XLA against the host: integers bitwise, floats within a few ulps, NaN, infinities and signed zeros alike
@@ -90,7 +90,8 @@ class Call:
         return f, tuple(self.arrays[i] for i in self.inexact)
 
     def __str__(self):
-        return f"{self.op.name}{tuple(f'{x.dtype}{list(x.shape)}' for x in self.arrays)} {self.sample.kwargs or ''}"
+        types = ", ".join(f"{x.dtype}{list(x.shape)}" for x in self.arrays)
+        return f"{self.op.name}({types}) {self.sample.kwargs or ''}"
 
 
 def calls_of(op: Op, dtype, rng, edges=False):
@@ -134,9 +135,9 @@ def each(ops, what=None):
 def difference(got, want, tolerance, scale=0.0, zeros=False):
     """What is different between two arrays of one shape and dtype, or None.
 
-    Integers and booleans must be equal. Floats may be off by ``tolerance * (|want| + scale)``; NaN and infinities must
-    be at the same places, and with `zeros` the signs of zeros must agree. Complex numbers must be finite at the same
-    places; which part of what is not finite is NaN or infinite, no two libraries agree upon.
+    Integers and booleans must be equal. Floats may be off by ``tolerance * (|want| + scale)``; NaN and
+    infinities must be at the same places, and with `zeros` the signs of zeros must agree. Complex numbers must
+    be finite at the same places; which part of what is not finite is NaN or infinite, no two libraries agree.
     """
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -359,7 +360,7 @@ def test_derivatives(op, value, rng):
         precision = max(eps(x.dtype) for x in (*xs, *outs))
         tol = max(op.grad_rtol, 50 * precision ** (2 / 3))
 
-        def against(what, a, b, size, tol=tol, call=call):
+        def against(what, a, b, size, tol=tol, call=call, problems=problems):
             if not abs(a - b) <= tol * (1e-3 + size):
                 problems.append(f"{call}: {what} is {a!r}, expected {b!r}")
 

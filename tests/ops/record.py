@@ -37,8 +37,8 @@ class Sample:
     Attributes
     ----------
     args : tuple
-        ndarrays, NumPy scalars and Python values. The arrays (rank 0 included) are batched, those of inexact dtype
-        are differentiated; the rest is static.
+        ndarrays, NumPy scalars, Python values, lists of them. The arrays (rank 0 included) are batched, those of
+        inexact dtype are differentiated; the rest is static.
     kwargs : dict
         Static keyword arguments.
     """
@@ -54,22 +54,24 @@ class Op:
     Attributes
     ----------
     name : str
-        Unique: the name of the primitive, or ``"primitive:variant"``. Names ending in the name of no primitive are
-        fine (functions that are made of several).
+        Unique: the name of the primitive, or ``"primitive:variant"``. Functions that are made of several
+        primitives may have records of their own, too.
     fun : callable
         Called ``fun(*sample.args, **sample.kwargs)``; returns an array or a pytree of arrays.
     samples : (rng, dtype) -> iterable of Sample
-        Several shapes, among them rank 0, empty ones, and axes of length 1. Smooth points, where derivatives exist,
-        and well away from overflow. Values must be representable in the dtype.
+        Several shapes, among them rank 0, empty ones, and axes of length 1. Smooth points, where derivatives
+        exist, and well away from overflow. Only the numbers may be random: shapes and static arguments must be
+        the same at every call (the samples of several calls are the lanes of a vmap).
     reference : callable or None
-        The same function on ndarrays, from NumPy or SciPy. For bfloat16 and float16 it is called with the arguments
-        in float32, and its result rounded. None where there is none (then XLA is the reference).
+        The same function on ndarrays, from NumPy or SciPy. For bfloat16 and float16 it is called with the
+        arguments in float32, and its result rounded. None where there is none (then XLA is the reference).
     dtypes : tuple of str
         Everything it accepts.
     edges : (dtype) -> iterable of Sample, optional
         NaN, infinities, signed zeros, extreme and out-of-range values: host, XLA and reference must agree.
     differentiable : bool
-        If so, forward and reverse derivatives are compared with central differences, in float64 and complex128.
+        If so, forward and reverse derivatives are compared with central differences, in float64 and
+        complex128.
     order : int
         1 or 2: up to which order.
     batched : bool
@@ -121,7 +123,9 @@ def eps(dtype: Any) -> float:
     return float(ml_dtypes.finfo(as_dtype(dtype)).eps) if kind(dtype) in "fc" else 0.0
 
 
-def array(rng: np.random.Generator, dtype: Any, shape: Any = (), low: float = -2, high: float = 2) -> np.ndarray:
+def array(
+    rng: np.random.Generator, dtype: Any, shape: Any = (), low: float = -2, high: float = 2
+) -> np.ndarray:
     """Random numbers of [low, high], real and imaginary part each; integers include both ends.
 
     Bounds that an unsigned type can't reach are cut off at 0.
@@ -131,13 +135,19 @@ def array(rng: np.random.Generator, dtype: Any, shape: Any = (), low: float = -2
         case "b":
             return np.asarray(rng.integers(0, 2, shape).astype(bool))
         case "i":
-            return np.asarray(rng.integers(int(np.floor(low)), int(np.ceil(high)), shape, endpoint=True)).astype(dtype)
+            return np.asarray(
+                rng.integers(int(np.floor(low)), int(np.ceil(high)), shape, endpoint=True)
+            ).astype(dtype)
         case "u":
-            return np.asarray(rng.integers(max(int(low), 0), int(np.ceil(high)), shape, endpoint=True)).astype(dtype)
+            return np.asarray(
+                rng.integers(max(int(low), 0), int(np.ceil(high)), shape, endpoint=True)
+            ).astype(dtype)
         case "f":
             return np.asarray(rng.uniform(low, high, shape)).astype(dtype)
         case _:
-            return np.asarray(rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dtype)
+            return np.asarray(rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(
+                dtype
+            )
 
 
 def arrays(rng: np.random.Generator, dtype: Any, *shapes: Any, low: float = -2, high: float = 2) -> tuple:
@@ -158,9 +168,11 @@ def unary_samples(
 def binary_samples(
     low: float = -2, high: float = 2, shapes: Sequence[Any] = SHAPES, rank0: bool = True, **kwargs: Any
 ) -> Callable[[np.random.Generator, np.dtype], list[Sample]]:
-    """Samples of a function of two arrays of one shape; with `rank0`, also of rank 0 beside a matrix, both ways."""
+    """Samples of a function of two arrays of one shape, and with `rank0` of a matrix with a scalar, both ways."""
     pairs = [(s, s) for s in shapes] + ([((), (2, 3)), ((2, 3), ())] if rank0 else [])
-    return lambda rng, dtype: [Sample(arrays(rng, dtype, *pair, low=low, high=high), kwargs) for pair in pairs]
+    return lambda rng, dtype: [
+        Sample(arrays(rng, dtype, *pair, low=low, high=high), kwargs) for pair in pairs
+    ]
 
 
 def edge_values(dtype: Any) -> np.ndarray:
@@ -171,7 +183,11 @@ def edge_values(dtype: Any) -> np.ndarray:
             return np.array([False, True])
         case "i" | "u":
             info = np.iinfo(dtype)
-            values = [v for v in (info.min, info.min + 1, -7, -1, 0, 1, 2, 7, info.max - 1, info.max) if v >= info.min]
+            values = [
+                v
+                for v in (info.min, info.min + 1, -7, -1, 0, 1, 2, 7, info.max - 1, info.max)
+                if v >= info.min
+            ]
             return np.array(values, dtype)
         case "f":
             info = ml_dtypes.finfo(dtype)
