@@ -27,6 +27,7 @@ from tests.ops.record import Op, Sample, as_dtype, eps, kind
 from xform.core import tree
 from xform.core.config import enable_checks
 from xform.core.trace import Primitive
+from xform.test_util import numerical_jvp
 
 # Primitives that hold programs or need named axes: no table fits them. Where they are tested instead.
 TESTED_ELSEWHERE = {
@@ -137,7 +138,7 @@ def difference(got, want, tolerance, scale=0.0, zeros=False):
 
     Integers and booleans must be equal. Floats may be off by ``tolerance * (|want| + scale)``; NaN and
     infinities must be at the same places, and with `zeros` the signs of zeros must agree. Complex numbers must
-    be finite at the same places; which part of what is not finite is NaN or infinite, no two libraries agree.
+    be finite at the same places; on which part of the rest is NaN or infinite no two libraries agree.
     """
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape or got.dtype != want.dtype:
@@ -340,14 +341,6 @@ def test_errors(op, value):
 # ---- Derivatives -------------------------------------------------------------------------------------------
 
 
-def central_difference(f, xs, vs, precision):
-    """The derivative of `f`, a function to a list of arrays, along `vs`."""
-    h = precision ** (1 / 3)
-    ahead = f(*[np.asarray(x + h * v, x.dtype) for x, v in zip(xs, vs, strict=True)])
-    behind = f(*[np.asarray(x - h * v, x.dtype) for x, v in zip(xs, vs, strict=True)])
-    return [(np.asarray(a) - np.asarray(b)) / (2 * h) for a, b in zip(ahead, behind, strict=True)]
-
-
 @each(OPS, differentiable_dtypes)
 def test_derivatives(op, value, rng):
     problems = []
@@ -366,7 +359,7 @@ def test_derivatives(op, value, rng):
 
         # First order.
         primal, tangent = xform.jvp(f, xs, vs)
-        numeric = central_difference(f, xs, vs, precision)
+        numeric = numerical_jvp(f, xs, vs)
         problems += differences(call, primal, host(outs), lambda d: 4 * eps(d))
         problems += [
             f"jvp against differences: {p}"
@@ -397,7 +390,7 @@ def test_derivatives(op, value, rng):
         def reverse(*x, f=f, ws=ws):
             return xform.vjp(f, *x)[1](list(ws))
 
-        bends = central_difference(forward, xs, us, precision)
+        bends = numerical_jvp(forward, xs, us)
         expected, size = inner(ws, bends), size_of(ws, bends) + size_of(ws, tangent) + size_of(cotangents, vs)
         second = xform.jvp(forward, xs, us)[1]
         against("forward over forward", inner(ws, second), expected, size)

@@ -1,1 +1,1 @@
-"""The table of operations: each module's `OPS` lists `record.Op` records, and `tests/test_ops.py` tests them all."""
+"""The table of operations: `OPS` of each module lists `record.Op` records; `test_ops.py` tests them all."""

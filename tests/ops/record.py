@@ -37,8 +37,8 @@ class Sample:
     Attributes
     ----------
     args : tuple
-        ndarrays, NumPy scalars, Python values, lists of them. The arrays (rank 0 included) are batched, those of
-        inexact dtype are differentiated; the rest is static.
+        ndarrays, NumPy scalars, Python values, lists of them. The arrays (rank 0 included) are batched, those
+        of inexact dtype are differentiated; the rest is static.
     kwargs : dict
         Static keyword arguments.
     """
@@ -60,8 +60,8 @@ class Op:
         Called ``fun(*sample.args, **sample.kwargs)``; returns an array or a pytree of arrays.
     samples : (rng, dtype) -> iterable of Sample
         Several shapes, among them rank 0, empty ones, and axes of length 1. Smooth points, where derivatives
-        exist, and well away from overflow. Only the numbers may be random: shapes and static arguments must be
-        the same at every call (the samples of several calls are the lanes of a vmap).
+        exist, and well away from overflow. Only the numbers may be random: shapes and static arguments must
+        be the same at every call (the samples of several calls are the lanes of a vmap).
     reference : callable or None
         The same function on ndarrays, from NumPy or SciPy. For bfloat16 and float16 it is called with the
         arguments in float32, and its result rounded. None where there is none (then XLA is the reference).
@@ -168,7 +168,7 @@ def unary_samples(
 def binary_samples(
     low: float = -2, high: float = 2, shapes: Sequence[Any] = SHAPES, rank0: bool = True, **kwargs: Any
 ) -> Callable[[np.random.Generator, np.dtype], list[Sample]]:
-    """Samples of a function of two arrays of one shape, and with `rank0` of a matrix with a scalar, both ways."""
+    """Samples of a function of two arrays of one shape; with `rank0` also of a matrix and a scalar."""
     pairs = [(s, s) for s in shapes] + ([((), (2, 3)), ((2, 3), ())] if rank0 else [])
     return lambda rng, dtype: [
         Sample(arrays(rng, dtype, *pair, low=low, high=high), kwargs) for pair in pairs
