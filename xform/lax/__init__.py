@@ -7,6 +7,7 @@ from xform.lax.arithmetic import add, div, mul, neg, sub
 from xform.lax.comparison import eq, ge, gt, le, lt, ne, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
 from xform.lax.dot import Precision, dot_general
+from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.reductions import (
     argmax,
     argmin,
@@ -17,6 +18,15 @@ from xform.lax.reductions import (
     reduce_prod,
     reduce_sum,
     reduce_xor,
+)
+from xform.lax.scatter import (
+    ScatterDimensionNumbers,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
 )
 from xform.lax.shapes import (
     broadcast_in_dim,
@@ -29,6 +39,19 @@ from xform.lax.shapes import (
     rev,
     squeeze,
     transpose,
+)
+from xform.lax.slicing import (
+    concatenate,
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    index_in_dim,
+    pad,
+    slice,
+    slice_in_dim,
 )
 from xform.lax.sorting import sort, sort_key_val
 from xform.lax.transcendental import cos, exp, log, sin, tanh
