@@ -3,10 +3,52 @@
 May import: everything.
 """
 
-from xform import lax
+from xform import lax, tree, tree_util
 from xform.api.compile import jit
-from xform.api.derivatives import grad, hessian, jacfwd, jacobian, jacrev, jvp, linear_transpose, linearize, value_and_grad, vjp
+from xform.api.derivatives import (
+    grad,
+    hessian,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from xform.api.devices import (
+    block_until_ready,
+    clear_caches,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    device_put_replicated,
+    device_put_sharded,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from xform.api.inspection import ShapeDtypeStruct, eval_shape, make_jaxpr
 from xform.api.mapping import vmap
+from xform.api.parallel import pmap
 from xform.core.array import Array
-from xform.core.config import config, debug_nans, disable_jit, enable_x64
+from xform.core.config import (
+    check_tracer_leaks,
+    config,
+    debug_infs,
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    disable_jit,
+    enable_checks,
+    enable_x64,
+    log_compiles,
+    numpy_dtype_promotion,
+    numpy_rank_promotion,
+)
+
+__version__ = "0.1.0"

@@ -14,7 +14,7 @@ from typing import Any
 from xform.api.arguments import as_array, check_callable, name_of, signature_of
 from xform.backends import xla
 from xform.core import tree
-from xform.core.array import ArrayImpl, get_aval
+from xform.core.array import ArrayImpl, Pending, get_aval
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -29,12 +29,15 @@ from xform.lax.calls import jit_p
 class _Entry:
     """What `jit` knows about one signature of a function."""
 
-    __slots__ = ("closed", "compiled", "consts", "out_avals", "out_tree")
+    __slots__ = ("closed", "compiled", "consts", "in_tree", "out_avals", "out_tree")
 
-    def __init__(self, closed: ClosedJaxpr, consts: list[Any], out_tree: Any):
-        self.closed, self.consts, self.out_tree = closed, consts, out_tree
+    def __init__(self, closed: ClosedJaxpr, consts: list[Any], in_tree: Any, out_tree: Any):
+        self.closed, self.consts, self.in_tree, self.out_tree = closed, consts, in_tree, out_tree
         self.out_avals = closed.out_avals
         self.compiled: execution.Compiled | None = None  # for the default device
+
+
+_ONE_LEAF = tree.structure((0,))
 
 
 class JitFunction:
@@ -47,6 +50,8 @@ class JitFunction:
         self._cache: dict[Any, _Entry] = {}
         self._static_nums, self._static_names = _static(fun, options["static_argnums"], options["static_argnames"])
         self._donate_nums, self._donate_names = _static(fun, options["donate_argnums"], options["donate_argnames"])
+        self._singles: dict[Any, Any] = {}
+        self._single_context: Any = None
         self._backend, self._device = options["backend"], options["device"]
         self._compiler_options = options["compiler_options"]
         self._plain = not (
@@ -62,29 +67,43 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            # The hot path: concrete arrays on the default device, a signature seen before.
-            if self._plain and state.trace is None and not kwargs:
-                leaves, treedef = tree.flatten(args)
-                key: list[Any] = [state.trace_context, treedef]
-                buffers = []
-                for x in leaves:
-                    if type(x) is not ArrayImpl or x._device is not None:
-                        break
-                    aval = x._aval
-                    key.append(x.aval if aval is None else aval)
-                    buffers.append(x._buffer)
-                else:
-                    entry = self._cache.get(tuple(key))
-                    if entry is not None and (compiled := entry.compiled) is not None:
-                        if None in buffers:
-                            device = compiled.device
-                            buffers = [x._on_device(device) if b is None else b for x, b in zip(leaves, buffers)]  # noqa: B905
-                        outs = compiled.executable.execute(compiled.hidden + buffers)
-                        return entry.out_tree.unflatten([ArrayImpl(None, b, a) for b, a in zip(outs, entry.out_avals)])  # noqa: B905
+            context = state.run_context
+            if self._plain and context is not None and not kwargs:
+                # The hot paths: concrete arrays on the default device, a signature seen before.
+                if context is self._single_context and len(args) == 1:
+                    x = args[0]
+                    if type(x) is ArrayImpl and x._device is None:
+                        found = self._singles.get(x._aval)
+                        if found is not None and (b := x._buffer) is not None and type(b) is not Pending:
+                            executable, hidden, aval = found
+                            results = executable.launch([*hidden, b] if hidden else [b])
+                            return ArrayImpl(None, Pending(executable, results), aval)
+                elif (out := self._run(context, args)) is not None:
+                    return out
             return self._call(args, kwargs)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
+
+    def _run(self, context: Any, args: tuple) -> Any:
+        """Call an executable for these arguments, or return None if there is none yet."""
+        leaves, treedef = tree.flatten(args)
+        key = [context, treedef]
+        buffers = []
+        for x in leaves:
+            if type(x) is not ArrayImpl or x._device is not None:
+                return None
+            aval, b = x._aval, x._buffer
+            key.append(x.aval if aval is None else aval)
+            buffers.append(x._device_buffer() if type(b) is Pending else b)
+        entry = self._cache.get(tuple(key))
+        if entry is None or (compiled := entry.compiled) is None:
+            return None
+        if None in buffers:
+            device = compiled.device
+            buffers = [x._on_device(device) if b is None else b for x, b in zip(leaves, buffers, strict=True)]
+        outs = compiled.executable.execute(compiled.hidden + buffers)
+        return entry.out_tree.unflatten([ArrayImpl(None, b, a) for b, a in zip(outs, entry.out_avals, strict=True)])
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         if state.disable_jit:
@@ -101,7 +120,15 @@ class JitFunction:
         compiled = execution.compile_jaxpr(bound, device, donated, self._compiler_options)
         if self._plain and compiled.platform_device is None and key is not None:
             entry.compiled = compiled
+            self._remember_single(args, leaves, entry, compiled)
         return entry.out_tree.unflatten(compiled(leaves))
+
+    def _remember_single(self, args: tuple, leaves: Sequence[Any], entry: _Entry, compiled: execution.Compiled) -> None:
+        """Note an executable of one array to one array, for the shortest path."""
+        if len(args) == len(leaves) == 1 and entry.in_tree == _ONE_LEAF and entry.out_tree.num_nodes == 1:
+            if self._single_context is not state.trace_context:
+                self._single_context, self._singles = state.trace_context, {}
+            self._singles[leaves[0].aval] = (compiled.executable, compiled.hidden, entry.out_avals[0])
 
     def _target(self, operands: Sequence[Any]) -> Any:
         if self._device is not None:
@@ -166,7 +193,7 @@ class JitFunction:
             ]
 
         closed, consts = trace_to_closed(flat, avals, name)
-        return _Entry(closed, consts, out_tree)
+        return _Entry(closed, consts, treedef, out_tree)
 
     def _donated(self, args: tuple, kwargs: dict[str, Any]) -> tuple[bool, ...]:
         if not self._donate_nums and not self._donate_names:
@@ -207,6 +234,7 @@ class JitFunction:
     def clear_cache(self) -> None:
         """Forget all traces and executables."""
         self._cache.clear()
+        self._singles.clear()
 
 
 def _bind_consts(entry: _Entry) -> ClosedJaxpr:

@@ -260,12 +260,13 @@ def device_of(buffer: Buffer) -> Device:
 class Executable:
     """A compiled program, loaded on its devices. Made by `compile` and `deserialize`."""
 
-    __slots__ = ("__weakref__", "_execute", "_handlers", "_loaded", "devices")
+    __slots__ = ("__weakref__", "_handlers", "_loaded", "devices", "launch")
 
     def __init__(self, loaded: Any, out_types: Sequence[ArrayType], devices: tuple[Device, ...]) -> None:
         self.devices = devices
         self._loaded = loaded
-        self._execute = loaded.execute_sharded
+        # Start a run, with no checks of errors: `take` makes buffers of what it returns. The fastest way to run.
+        self.launch = loaded.execute_sharded
         self._handlers = [_result_handler(_type(*type_), _placement(*devices)) for type_ in out_types]
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
@@ -275,11 +276,19 @@ class Executable:
         these.
         """
         try:
-            return self._execute(buffers).consume_with_handlers(self._handlers)
+            return self.launch(buffers).consume_with_handlers(self._handlers)
         except RuntimeError as error:
-            deleted = [i for i, buffer in enumerate(buffers) if buffer.is_deleted()]
-            note = f" (arguments that were deleted or donated: {deleted})" if deleted else ""
-            raise _xla_error(f"XLA could not run the program{note}", error) from None
+            raise self.failure(error, buffers) from None
+
+    def take(self, results: Any) -> list[Buffer]:
+        """The buffers of a run that `launch` started."""
+        return results.consume_with_handlers(self._handlers)
+
+    def failure(self, error: RuntimeError, buffers: Sequence[Buffer]) -> XlaError:
+        """What to raise for an error of `launch`."""
+        deleted = [i for i, buffer in enumerate(buffers) if buffer.is_deleted()]
+        note = f" (arguments that were deleted or donated: {deleted})" if deleted else ""
+        return _xla_error(f"XLA could not run the program{note}", error)
 
     def serialize(self) -> bytes:
         """The machine code, for `deserialize` with the same jaxlib and the same kind of device."""

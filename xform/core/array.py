@@ -76,6 +76,15 @@ class Array:
         return shape[0]
 
 
+class Pending:
+    """The single result of a launched program, whose buffer nobody has needed yet."""
+
+    __slots__ = ("executable", "results")
+
+    def __init__(self, executable: Any, results: Any):
+        self.executable, self.results = executable, results
+
+
 class ArrayImpl(Array):
     """A concrete array."""
 
@@ -83,7 +92,7 @@ class ArrayImpl(Array):
 
     def __init__(self, host: Any, buffer: Any = None, aval: ShapedArray | None = None, device: Any = None):
         self._host = host  # ndarray or NumPy scalar, of a canonical dtype, never written to again
-        self._buffer = buffer  # the backend's buffer
+        self._buffer = buffer  # the backend's buffer, or a `Pending` one; read it by `_device_buffer`
         self._aval = aval  # None until needed; a weak type has its aval from the start
         self._weak = aval is not None and aval.weak_type
         self._device = device  # where the array was put; None: the default device
@@ -124,27 +133,33 @@ class ArrayImpl(Array):
             h = self._fetch()
         return h
 
+    def _device_buffer(self) -> Any:
+        """The backend's buffer, or None."""
+        buffer = self._buffer
+        if type(buffer) is Pending:
+            (buffer,) = buffer.executable.take(buffer.results)
+            self._buffer = buffer
+        return buffer
+
     def _fetch(self) -> Any:
         from xform.backends import xla
 
-        if self._buffer is None:
+        buffer = self._device_buffer()
+        if buffer is None:
             raise RuntimeError(f"array of {self._aval} has been deleted (donated to a jitted function, or by delete())")
-        h = self._gather_shards() if len(xla.devices_of(self._buffer)) > 1 else xla.get(self._buffer)
-        if xla.device_of(self._buffer).platform == "cpu":
+        if len(xla.devices_of(buffer)) > 1:  # one row on each
+            h = np.stack(xla.get_shards(buffer)).reshape(self.aval.shape)
+        else:
+            h = xla.get(buffer)
+        if xla.device_of(buffer).platform == "cpu":
             self._host = h
         return h
-
-    def _gather_shards(self) -> np.ndarray:
-        """The whole of an array whose leading axis is spread over devices."""
-        from xform.backends import xla
-
-        return np.concatenate(xla.get_shards(self._buffer)).reshape(self.aval.shape)
 
     def _on_device(self, device: Any) -> Any:
         """The buffer on `device`, made or copied if need be."""
         from xform.backends import xla
 
-        buffer = self._buffer
+        buffer = self._device_buffer()
         if buffer is None:
             buffer = xla.put(self._value(), device)
             if self._device is None:
@@ -159,10 +174,10 @@ class ArrayImpl(Array):
         """Free the memory; using the array afterwards is an error."""
         self._aval = self.aval
         self._host = None
-        if self._buffer is not None:
+        if (buffer := self._device_buffer()) is not None:
             from xform.backends import xla
 
-            xla.delete(self._buffer)
+            xla.delete(buffer)
             self._buffer = None
 
     def is_deleted(self) -> bool:
@@ -175,14 +190,14 @@ class ArrayImpl(Array):
             return True
         from xform.backends import xla
 
-        return xla.is_ready(self._buffer)
+        return xla.is_ready(self._device_buffer())
 
     def block_until_ready(self) -> "ArrayImpl":
         """Wait for the computation that makes this array, and return it."""
         if self._buffer is not None and self._host is None:
             from xform.backends import xla
 
-            xla.block_until_ready([self._buffer])
+            xla.block_until_ready([self._device_buffer()])
         return self
 
     # Python's and NumPy's conversions.

@@ -29,6 +29,8 @@ class ThreadState(threading.local):
     fast = True
     # What a traced program depends on besides its arguments; part of the key of every cache of programs.
     trace_context: tuple = ()
+    # The same where compiled programs may run right away; None while tracing, and with `disable_jit` or debugging.
+    run_context: tuple | None = ()
 
 
 state = ThreadState()
@@ -55,9 +57,8 @@ class Option:
         """Set the process-wide value (and this thread's)."""
         setattr(ThreadState, self.name, self.parse(value))
         state.__dict__.pop(self.name, None)
-        ThreadState.fast = _may_be_fast(ThreadState)
-        ThreadState.trace_context = _trace_context(ThreadState)
-        _refresh()
+        _derive_defaults()
+        refresh()
 
     def __call__(self, value: Any = True) -> "_Setting":
         return _Setting(self.name, self.parse(value))
@@ -77,7 +78,7 @@ class _Setting:
     def __enter__(self) -> Any:
         self.previous.append(state.__dict__.get(self.name, self))
         setattr(state, self.name, self.value)
-        _refresh()
+        refresh()
         return self.value
 
     def __exit__(self, *_: object) -> None:
@@ -86,38 +87,33 @@ class _Setting:
             state.__dict__.pop(self.name, None)
         else:
             setattr(state, self.name, previous)
-        _refresh()
+        refresh()
 
 
-def _may_be_fast(s: Any) -> bool:
-    return s.trace is None and s.eager == "numpy" and s.default_device is None and not s.debug_nans and not s.debug_infs
+def refresh() -> None:
+    """Recompute what is derived from the trace, the named axes and the options of this thread."""
+    for name, value in _derived(state).items():
+        if value == getattr(ThreadState, name):
+            state.__dict__.pop(name, None)  # so that this thread follows the process-wide options
+        else:
+            setattr(state, name, value)
 
 
-def refresh_fast() -> None:
-    """Recompute `state.fast` for this thread, after the trace or an option changed."""
-    fast = _may_be_fast(state)
-    if fast == ThreadState.fast:
-        state.__dict__.pop("fast", None)
-    else:
-        state.fast = fast
+def _derived(s: Any) -> dict[str, Any]:
+    plain = s.trace is None and s.default_device is None and not s.debug_nans and not s.debug_infs
+    context = (
+        s.enable_x64, s.numpy_dtype_promotion, s.numpy_rank_promotion, s.default_matmul_precision, s.axis_env_key,
+    )  # fmt: skip
+    return {
+        "fast": plain and s.eager == "numpy",
+        "trace_context": context,
+        "run_context": context if plain and not s.disable_jit else None,
+    }
 
 
-def _trace_context(s: Any) -> tuple:
-    return (s.enable_x64, s.numpy_dtype_promotion, s.numpy_rank_promotion, s.default_matmul_precision, s.axis_env_key)
-
-
-def _refresh() -> None:
-    refresh_fast()
-    refresh_trace_context()
-
-
-def refresh_trace_context() -> None:
-    """Recompute `state.trace_context` for this thread, after an option or the named axes changed."""
-    context = _trace_context(state)
-    if context == ThreadState.trace_context:
-        state.__dict__.pop("trace_context", None)
-    else:
-        state.trace_context = context
+def _derive_defaults() -> None:
+    for name, value in _derived(ThreadState).items():
+        setattr(ThreadState, name, value)
 
 
 def _flag(value: Any) -> bool:
@@ -176,7 +172,7 @@ num_cpu_devices = Option("num_cpu_devices", None, _optional_int, "Simulated CPU 
 compilation_cache_dir = Option("compilation_cache_dir", None, _anything, "Folder for compiled programs.")
 
 
-ThreadState.trace_context = _trace_context(ThreadState)
+_derive_defaults()
 
 
 class Config:

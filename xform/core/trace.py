@@ -19,7 +19,7 @@ import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core.array import Array, ArrayImpl, get_aval, host_value
-from xform.core.config import refresh_fast, refresh_trace_context, state
+from xform.core.config import refresh, state
 from xform.core.errors import (
     ConcretizationTypeError,
     TracerArrayConversionError,
@@ -242,12 +242,12 @@ class staging:
     def __enter__(self) -> Trace | None:
         self.previous = state.trace
         state.trace = self.trace
-        refresh_fast()
+        refresh()
         return self.trace
 
     def __exit__(self, *_: object) -> None:
         state.trace = self.previous
-        refresh_fast()
+        refresh()
 
 
 class AxisFrame:
@@ -278,7 +278,7 @@ class extend_axis_env:
     def _set(frames: tuple) -> None:
         state.axis_env = frames
         state.axis_env_key = tuple((f.name, f.size) for f in frames)
-        refresh_trace_context()
+        refresh()
 
 
 def axis_frame(name: Any) -> AxisFrame:

@@ -35,7 +35,7 @@ class Compiled:
         buffers = list(self.hidden)
         for a in args:
             if type(a) is ArrayImpl:
-                buffer = a._buffer
+                buffer = a._device_buffer()
                 if buffer is None or a._device is not self.platform_device:
                     buffer = a._on_device(device)
             else:
