@@ -3,11 +3,12 @@
 May import: `xform.interpreters`, `xform.core`.
 """
 
-from xform.lax.arithmetic import add, div, mul, neg, sub
-from xform.lax.comparison import eq, ge, gt, le, lt, ne, select_n
+from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
+from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
 from xform.lax.dot import Precision, dot_general
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
 from xform.lax.reductions import (
     argmax,
     argmin,
@@ -54,4 +55,25 @@ from xform.lax.slicing import (
     slice_in_dim,
 )
 from xform.lax.sorting import sort, sort_key_val
-from xform.lax.transcendental import cos, exp, log, sin, tanh
+from xform.lax.transcendental import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    logistic,
+    pow,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)

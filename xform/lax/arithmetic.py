@@ -1,6 +1,9 @@
-"""Arithmetic, elementwise: each primitive with all its rules, then the public functions.
+"""Arithmetic of real and complex numbers, elementwise: each primitive with all its rules, then the public functions.
 
-May import: `lax.families`.
+Derivatives are *tangent times coefficient* where possible: one linear operation per operand keeps the program short
+that reverse mode transposes.
+
+May import: `lax.families`, `lax.comparison`.
 """
 
 from typing import Any
@@ -8,9 +11,23 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Hooks as TangentHooks
-from xform.interpreters.tangents import is_linear
-from xform.lax.families import as_operands, elementwise, linear_in_all, unbroadcast
+from xform.interpreters.tangents import is_linear, zero_of
+from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
+from xform.lax.families import (
+    apply,
+    compare,
+    constant,
+    elementwise,
+    is_complex,
+    linear_in_all,
+    real_dtype,
+    unbroadcast,
+)
 
 neg_p = elementwise(
     "neg",
@@ -66,50 +83,310 @@ mul_p = elementwise(
 )
 
 
+# Integer division truncates towards zero. As in XLA, x / 0 is -1 (all bits set) with remainder x, and the smallest
+# number by -1 is itself with remainder 0.
+
+
+def _truncated_quotient(x: Any, y: Any) -> Any:
+    one = np.ones((), x.dtype)
+    zero = y == 0
+    y = np.where(zero, one, y)
+    if dtypes.issubdtype(x.dtype, np.signedinteger):
+        minus = y == -one
+        y = np.where(minus, one, y)
+        floor = np.floor_divide(x, y)
+        quotient = np.where(minus, np.negative(x), floor + ((floor < 0) & (floor * y != x)).astype(x.dtype))
+    else:
+        quotient = np.floor_divide(x, y)
+    return np.where(zero, ~np.zeros((), x.dtype), quotient)
+
+
+def _is_inexact(x: Any) -> bool:
+    kind = x.dtype.kind
+    return kind in "fc" or (kind == "V" and dtypes.issubdtype(x.dtype, np.floating))
+
+
 def _div_host(x: Any, y: Any) -> Any:
-    """Integers truncate towards zero; division by zero gives -1 (all bits set), the extreme by -1 itself, as in XLA."""
-    dtype = x.dtype
-    if dtypes.issubdtype(dtype, np.inexact):
-        return np.true_divide(x, y)
-    x, y = np.asarray(x), np.asarray(y)
-    safe = np.where(y == 0, np.ones((), dtype), y)
-    out = np.floor_divide(x, safe)
-    if dtypes.issubdtype(dtype, np.signedinteger):
-        out = np.where((out < 0) & (out * safe != x), out + np.ones((), dtype), out)
-        out = np.where(safe == -1, np.negative(x), out)
-    return np.where(y == 0, ~np.zeros((), dtype), out).astype(dtype)[()]
+    return np.true_divide(x, y) if _is_inexact(x) else _truncated_quotient(x, y)
+
+
+def _rem_host(x: Any, y: Any) -> Any:
+    return np.fmod(x, y) if _is_inexact(x) else np.where(y == 0, x, x - _truncated_quotient(x, y) * y)
 
 
 div_p = elementwise(
     "div",
     _div_host,
     accepts="number",
-    jvp=[lambda g, ans, x, y: div_p.bind(g, y), lambda g, ans, x, y: div_p.bind(mul_p.bind(neg_p.bind(g), ans), y)],
+    jvp=[
+        lambda g, ans, x, y: div_p.bind(g, y),
+        lambda g, ans, x, y: mul_p.bind(g, div_p.bind(neg_p.bind(ans), y)),
+    ],
     transpose=lambda ct, x, y: [unbroadcast(div_p.bind(ct, y), x), None],
     lower="divide",
 )
 
+rem_p = elementwise(
+    "rem",
+    _rem_host,
+    accepts="real number",
+    jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, div_p.bind(sub_p.bind(ans, x), y))],
+    lower="remainder",
+)
 
+
+# The parts of a complex number. Transposes pair a complex cotangent with a tangent by the real part of their product.
+
+
+def complex_dtype(dtype: np.dtype, *_: np.dtype) -> np.dtype:
+    """The dtype of complex numbers whose parts are of `dtype`."""
+    return np.result_type(dtype, np.complex64)
+
+
+def _complex_check(x: ShapedArray, y: ShapedArray) -> None:
+    if x.dtype != y.dtype or x.dtype not in (np.float32, np.float64):
+        raise TypeError(
+            f"lax.complex takes two arrays of float32 or of float64, got {x.str_short()} and {y.str_short()}"
+        )
+
+
+def _complex_host(x: Any, y: Any) -> Any:
+    x, y = np.broadcast_arrays(x, y)
+    out = np.empty(x.shape, complex_dtype(x.dtype))
+    out.real, out.imag = x, y
+    return out
+
+
+complex_p = elementwise(
+    "complex",
+    _complex_host,
+    check=_complex_check,
+    result=complex_dtype,
+    jvp=[
+        lambda g, ans, x, y: complex_p.bind(g, constant(g, 0)),
+        lambda g, ans, x, y: complex_p.bind(constant(g, 0), g),
+    ],
+    transpose=linear_in_all(lambda ct: [real_p.bind(ct), neg_p.bind(imag_p.bind(ct))]),
+    lower="complex",
+)
+
+real_p = elementwise(
+    "real",
+    np.real,
+    accepts="complex",
+    result=real_dtype,
+    jvp=lambda g, ans, x: real_p.bind(g),
+    transpose=linear_in_all(lambda ct: [as_complex(ct)]),
+    lower="real",
+)
+
+imag_p = elementwise(
+    "imag",
+    np.imag,
+    accepts="complex",
+    result=real_dtype,
+    jvp=lambda g, ans, x: imag_p.bind(g),
+    transpose=linear_in_all(lambda ct: [complex_p.bind(constant(ct, 0), neg_p.bind(ct))]),
+    lower="imag",
+)
+
+
+def _conj_lower(ctx: Context, x: Value) -> Value:
+    part = x.aval.update(dtype=real_dtype(x.dtype))
+    imag = ctx.op("negate", [ctx.op("imag", [x], part)], part)
+    return ctx.op("complex", [ctx.op("real", [x], part), imag], ctx.out)
+
+
+conj_p = elementwise(
+    "conj",
+    np.conjugate,
+    accepts="complex",
+    jvp=lambda g, ans, x: conj_p.bind(g),
+    transpose=linear_in_all(lambda ct: [conj_p.bind(ct)]),
+    lower=_conj_lower,
+)
+
+
+def as_complex(x: Any) -> Any:
+    """A real array as complex one (internal)."""
+    return complex_p.bind(x, constant(x, 0))
+
+
+# The sign of a complex number z is z / |z|; that of zeros and NaN is themselves.
+
+
+def _sign_host(x: Any) -> Any:
+    return np.copysign(np.sign(x), x) if x.dtype.kind == "f" else np.sign(x)  # NumPy's sign(-0.0) is 0.0
+
+
+def _sign_jvp(g: Any, ans: Any, x: Any) -> Any:
+    if not is_complex(x):
+        return zero_of(ans)
+    # What is left of g without its component along z, over |z|.
+    modulus = abs_p.bind(x)
+    modulus = select_n_p.bind(eq_p.bind(modulus, constant(modulus, 0)), modulus, constant(modulus, 1))
+    along = as_complex(real_p.bind(mul_p.bind(g, conj_p.bind(ans))))
+    return div_p.bind(sub_p.bind(g, mul_p.bind(along, ans)), as_complex(modulus))
+
+
+def _sign_lower(ctx: Context, x: Value) -> Value:
+    if dtypes.issubdtype(x.dtype, np.unsignedinteger):
+        return ctx.convert(compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "NE"), x.dtype)
+    return ctx.op("sign", [x], ctx.out)
+
+
+sign_p = elementwise("sign", _sign_host, accepts="number", jvp=_sign_jvp, lower=_sign_lower)
+
+
+def _abs_jvp(g: Any, ans: Any, x: Any) -> Any:
+    if is_complex(x):
+        return real_p.bind(mul_p.bind(g, conj_p.bind(sign_p.bind(x))))
+    return mul_p.bind(g, sign_p.bind(x))
+
+
+def _abs_lower(ctx: Context, x: Value) -> Value:
+    return x if dtypes.issubdtype(x.dtype, np.unsignedinteger) else ctx.op("abs", [x], ctx.out)
+
+
+abs_p = elementwise("abs", np.abs, accepts="number", result=real_dtype, jvp=_abs_jvp, lower=_abs_lower)
+
+
+# Extremes. NaN wins; where the operands are equal, each has half of the derivative. Complex numbers are ordered by
+# their real parts, then by the imaginary ones.
+
+
+def _extreme(name: str, host: Any, operation: str, beyond: Any) -> Any:
+    """The primitive `max` or `min`; `beyond` compares real numbers."""
+
+    def is_beyond(x: Any, y: Any) -> Any:
+        if not is_complex(x):
+            return beyond.bind(x, y)
+        real_x, real_y = real_p.bind(x), real_p.bind(y)
+        imag = beyond.bind(imag_p.bind(x), imag_p.bind(y))
+        return select_n_p.bind(eq_p.bind(real_x, real_y), beyond.bind(real_x, real_y), imag)
+
+    def share(x: Any, y: Any) -> Any:
+        wins = select_n_p.bind(is_beyond(x, y), constant(x, 0), constant(x, 1))
+        return select_n_p.bind(eq_p.bind(x, y), wins, constant(x, 0.5))
+
+    def complex_extreme(x: Any, y: Any) -> Any:
+        return select_n_p.bind(ne_p.bind(x, x), select_n_p.bind(is_beyond(x, y), y, x), x)
+
+    def lower(ctx: Context, x: Value, y: Value) -> Value:
+        return lower_complex(ctx, x, y) if is_complex(x) else ctx.op(operation, [x, y], ctx.out)
+
+    lower_complex = lower_as(complex_extreme)
+    return elementwise(
+        name,
+        host,
+        jvp=[
+            lambda g, ans, x, y: mul_p.bind(g, share(x, y)),
+            lambda g, ans, x, y: mul_p.bind(g, share(y, x)),
+        ],
+        lower=lower,
+    )
+
+
+max_p = _extreme("max", np.maximum, "maximum", gt_p)
+min_p = _extreme("min", np.minimum, "minimum", lt_p)
+
+
+# Public functions
+
+
+@api_boundary
 def neg(x: Any) -> Any:
     """Elementwise negation."""
-    return neg_p.bind(*as_operands("neg", x))
+    return apply(neg_p, x)
 
 
+@api_boundary
 def add(x: Any, y: Any) -> Any:
     """Elementwise sum of arrays of one dtype, and one shape or rank 0."""
-    return add_p.bind(*as_operands("add", x, y))
+    return apply(add_p, x, y)
 
 
+@api_boundary
 def sub(x: Any, y: Any) -> Any:
     """Elementwise difference."""
-    return sub_p.bind(*as_operands("sub", x, y))
+    return apply(sub_p, x, y)
 
 
+@api_boundary
 def mul(x: Any, y: Any) -> Any:
     """Elementwise product."""
-    return mul_p.bind(*as_operands("mul", x, y))
+    return apply(mul_p, x, y)
 
 
+@api_boundary
 def div(x: Any, y: Any) -> Any:
-    """Elementwise quotient; integers truncate towards zero, and divided by zero give -1 (all bits set)."""
-    return div_p.bind(*as_operands("div", x, y))
+    """Elementwise quotient; integers truncate towards zero, and divided by zero give -1 (all bits set).
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.div(np.array([7, -7, 1]), np.array([2, 2, 0])).tolist()
+    [3, -3, -1]
+    """
+    return apply(div_p, x, y)
+
+
+@api_boundary
+def rem(x: Any, y: Any) -> Any:
+    """Elementwise remainder, with the sign of `x`; that of integers by zero is `x`.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.rem(np.array([7, -7, 1]), np.array([2, 2, 0])).tolist()
+    [1, -1, 1]
+    """
+    return apply(rem_p, x, y)
+
+
+@api_boundary
+def sign(x: Any) -> Any:
+    """Elementwise sign: -1, 0 or 1; z / abs(z) of complex numbers; signed zeros and NaN are kept."""
+    return apply(sign_p, x)
+
+
+@api_boundary
+def abs(x: Any) -> Any:
+    """Elementwise absolute value; its derivative at 0 is 0."""
+    return apply(abs_p, x)
+
+
+@api_boundary
+def max(x: Any, y: Any) -> Any:
+    """Elementwise maximum; NaN if either operand is. Equal operands have half of the derivative each."""
+    return apply(max_p, x, y)
+
+
+@api_boundary
+def min(x: Any, y: Any) -> Any:
+    """Elementwise minimum; NaN if either operand is. Equal operands have half of the derivative each."""
+    return apply(min_p, x, y)
+
+
+@api_boundary
+def complex(x: Any, y: Any) -> Any:
+    """Complex numbers of real and imaginary parts, both float32 or both float64."""
+    return apply(complex_p, x, y)
+
+
+@api_boundary
+def real(x: Any) -> Any:
+    """Elementwise real part of complex numbers."""
+    return apply(real_p, x)
+
+
+@api_boundary
+def imag(x: Any) -> Any:
+    """Elementwise imaginary part of complex numbers."""
+    return apply(imag_p, x)
+
+
+@api_boundary
+def conj(x: Any) -> Any:
+    """Elementwise complex conjugate; of real numbers, themselves as complex ones."""
+    return apply(conj_p, x) if get_aval(x).dtype.kind == "c" else as_complex(x)

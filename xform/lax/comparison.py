@@ -10,6 +10,7 @@ import numpy as np
 
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, is_linear, zero_of
@@ -18,13 +19,12 @@ from xform.lax.families import as_operands, elementwise
 
 
 def _comparison(name: str, host: Any, accepts: str) -> Primitive:
-    direction = f"comparison_direction = #stablehlo<comparison_direction {name.upper()}>"
     return elementwise(
         name,
         host,
         accepts=accepts,
         result=np.dtype(bool),
-        lower=lambda ctx, x, y: ctx.op("compare", [x, y], ctx.out, direction),
+        lower=lambda ctx, x, y: families.compare(ctx, x, y, name.upper()),
     )
 
 
@@ -36,43 +36,13 @@ le_p = _comparison("le", np.less_equal, "real")
 lt_p = _comparison("lt", np.less, "real")
 
 
-def eq(x: Any, y: Any) -> Any:
-    """Elementwise x == y."""
-    return eq_p.bind(*as_operands("eq", x, y))
-
-
-def ne(x: Any, y: Any) -> Any:
-    """Elementwise x != y."""
-    return ne_p.bind(*as_operands("ne", x, y))
-
-
-def ge(x: Any, y: Any) -> Any:
-    """Elementwise x >= y."""
-    return ge_p.bind(*as_operands("ge", x, y))
-
-
-def gt(x: Any, y: Any) -> Any:
-    """Elementwise x > y."""
-    return gt_p.bind(*as_operands("gt", x, y))
-
-
-def le(x: Any, y: Any) -> Any:
-    """Elementwise x <= y."""
-    return le_p.bind(*as_operands("le", x, y))
-
-
-def lt(x: Any, y: Any) -> Any:
-    """Elementwise x < y."""
-    return lt_p.bind(*as_operands("lt", x, y))
-
-
 # select_n(which, *cases): the predicate is boolean with two cases, or int32 with any number of them. Predicate and
 # cases have one shape, or rank 0.
 
 
 def _select_types(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     families.check_same_dtype("select_n", cases)
-    if which.dtype != bool and which.dtype != np.int32 or (which.dtype == bool and len(cases) > 2):
+    if (which.dtype != bool and which.dtype != np.int32) or (which.dtype == bool and len(cases) > 2):
         raise TypeError(
             f"lax.select_n: the predicate must be boolean (two cases) or int32, got {which.str_short()} "
             f"for {len(cases)} cases"
@@ -82,10 +52,13 @@ def _select_types(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 def _select_host(which: Any, *cases: Any) -> Any:
-    if which.dtype == bool:
-        return np.where(which, cases[-1], cases[0])[()] if len(cases) == 2 else cases[0] + 0 * which
-    which = np.clip(which, 0, len(cases) - 1)
-    return np.choose(which, cases)
+    if which.dtype == bool and len(cases) == 2:
+        return np.where(which, cases[1], cases[0])
+    shape = np.broadcast_shapes(which.shape, *(c.shape for c in cases))
+    out = np.array(np.broadcast_to(cases[0], shape))
+    for i, case in enumerate(cases[1:], 1):
+        np.copyto(out, case, where=which >= i)
+    return out
 
 
 def _select_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
@@ -93,7 +66,9 @@ def _select_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
     out = select_n_p.bind(which, *cases)
     if all(type(t) is Zero for t in ts[1:]):
         return out, zero_of(out)
-    return out, select_n_p.bind(which, *[_zero_scalar(c) if type(t) is Zero else t for c, t in zip(cases, ts[1:], strict=True)])
+    return out, select_n_p.bind(
+        which, *[_zero_scalar(c) if type(t) is Zero else t for c, t in zip(cases, ts[1:], strict=True)]
+    )
 
 
 def _zero_scalar(x: Any) -> Any:
@@ -129,9 +104,7 @@ def _select_lower(ctx: Context, which: Value, *cases: Value) -> Value:
     result = full[-1]
     for i in range(len(full) - 2, -1, -1):
         bound = ctx.full(out.shape, i, which.dtype)
-        direction = "comparison_direction = #stablehlo<comparison_direction LE>"
-        mask = ctx.op("compare", [which, bound], ShapedArray(out.shape, bool), direction)
-        result = ctx.op("select", [mask, full[i], result], out)
+        result = ctx.op("select", [families.compare(ctx, which, bound, "LE"), full[i], result], out)
     return result
 
 
@@ -144,6 +117,70 @@ select_n_p.batch = _select_batch
 select_n_p.lower = _select_lower
 
 
+# clamp(low, x, high): the bounds have the shape of x or rank 0. As in JAX, x has the derivative strictly inside only.
+
+
+def _clamp_jvp(which: Any) -> Any:
+    def partial(g: Any, ans: Any, low: Any, x: Any, high: Any) -> Any:
+        zero = _zero_scalar(ans)
+        if which == "low":
+            return select_n_p.bind(gt_p.bind(low, x), zero, g)
+        if which == "high":
+            return select_n_p.bind(lt_p.bind(high, x), zero, g)
+        return select_n_p.bind(lt_p.bind(x, high), zero, select_n_p.bind(gt_p.bind(x, low), zero, g))
+
+    return partial
+
+
+clamp_p = elementwise(
+    "clamp",
+    lambda low, x, high: np.minimum(np.maximum(x, low), high),
+    accepts="real",
+    jvp=[_clamp_jvp("low"), _clamp_jvp("x"), _clamp_jvp("high")],
+    lower="clamp",
+)
+
+
+# Public functions
+
+
+@api_boundary
+def eq(x: Any, y: Any) -> Any:
+    """Elementwise x == y."""
+    return families.apply(eq_p, x, y)
+
+
+@api_boundary
+def ne(x: Any, y: Any) -> Any:
+    """Elementwise x != y."""
+    return families.apply(ne_p, x, y)
+
+
+@api_boundary
+def ge(x: Any, y: Any) -> Any:
+    """Elementwise x >= y."""
+    return families.apply(ge_p, x, y)
+
+
+@api_boundary
+def gt(x: Any, y: Any) -> Any:
+    """Elementwise x > y."""
+    return families.apply(gt_p, x, y)
+
+
+@api_boundary
+def le(x: Any, y: Any) -> Any:
+    """Elementwise x <= y."""
+    return families.apply(le_p, x, y)
+
+
+@api_boundary
+def lt(x: Any, y: Any) -> Any:
+    """Elementwise x < y."""
+    return families.apply(lt_p, x, y)
+
+
+@api_boundary
 def select_n(which: Any, *cases: Any) -> Any:
     """Choose between arrays, element by element: ``cases[which]``.
 
@@ -155,3 +192,24 @@ def select_n(which: Any, *cases: Any) -> Any:
     return select_n_p.bind(which, *as_operands("select_n", *cases))
 
 
+@api_boundary
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Choose `on_true` where `pred` holds and `on_false` elsewhere, element by element."""
+    return select_n_p.bind(pred, *as_operands("select", on_false, on_true))
+
+
+@api_boundary
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """Bring `x` between bounds: ``minimum(maximum(x, min), max)``.
+
+    Parameters
+    ----------
+    min, max : arrays of the shape of `x` or of rank 0
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.clamp(0, np.array([-3, 1, 5]), 3).tolist()
+    [0, 1, 3]
+    """
+    return families.apply(clamp_p, min, x, max)

@@ -74,6 +74,8 @@ def elementwise(
     transpose: Callable[..., Any] | None = None,
     lower: str | Callable[..., Any] | None = None,
     check: Callable[..., None] | None = None,
+    function: str | None = None,
+    widen: bool = False,
 ) -> Primitive:
     """Define an elementwise primitive.
 
@@ -87,8 +89,11 @@ def elementwise(
     transpose : (ct, *operands, **params) -> list of cotangents, for an operation that is linear in some operands
     lower : name of the StableHLO operation, or a lowering rule that gets operands of full shape
     check : (*avals, **params) -> None, replaces the check that all dtypes are equal and of kind `accepts`
+    function : the public function's name for error messages, if not that of the primitive
+    widen : compute floats of 16 bits and fewer in float32 (as ufuncs do), for rules that take several steps
     """
     p = Primitive(name)
+    function = function or name
     cache: dict[Any, ShapedArray] = {}
 
     def types(*avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -98,20 +103,20 @@ def elementwise(
             if check is not None:
                 check(*avals, **params)
             else:
-                check_kind(name, avals, accepts)
-                check_same_dtype(name, avals)
+                check_kind(function, avals, accepts)
+                check_same_dtype(function, avals)
             dtype = avals[-1].dtype if result is None else result
             if callable(result) and not isinstance(result, np.dtype | type):
                 dtype = result(*(a.dtype for a in avals), **params)
             weak = all(a.weak_type for a in avals) and np.dtype(dtype) != bool
-            out = cache[key] = ShapedArray(broadcast_shape(name, avals), np.dtype(dtype), weak)  # type: ignore[arg-type]
+            out = cache[key] = ShapedArray(broadcast_shape(function, avals), np.dtype(dtype), weak)  # type: ignore[arg-type]
         return out
 
     p.abstract_eval = types
-    p.host = host
+    p.host = host_in_float32(host) if widen and not isinstance(host, np.ufunc) else host
     p.batch = lambda axis, args, dims, **params: elementwise_batch(p, args, dims, params)
     if lower is not None:
-        p.lower = lower_elementwise(lower)
+        p.lower = lower_elementwise(lower_in_float32(lower) if widen else lower)
     if callable(jvp):
         jvp = (jvp,)
     if jvp is None:
@@ -184,7 +189,9 @@ def linear_in_all(transpose: Callable[..., Sequence[Any]]) -> Callable[..., Any]
     return rule
 
 
-def elementwise_batch(p: Primitive, args: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+def elementwise_batch(
+    p: Primitive, args: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]
+) -> Any:
     """Batch rule of operations that work element by element."""
     avals = [get_aval(a) for a in args]
     # Fast and common: one layout throughout, or unbatched operands of rank 0.
@@ -224,18 +231,82 @@ def lower_elementwise(rule: str | Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
-def as_operands(name: str, *args: Any) -> list[Any]:
+def compare(ctx: Context, x: Value, y: Value, direction: str) -> Value:
+    """Write a comparison: EQ, NE, GE, GT, LE or LT."""
+    out = ShapedArray(x.shape, np.dtype(bool))
+    return ctx.op(
+        "compare", [x, y], out, f"comparison_direction = #stablehlo<comparison_direction {direction}>"
+    )
+
+
+def is_complex(x: Any) -> bool:
+    """Whether an array, tracer or aval is complex."""
+    return x.dtype.kind == "c"
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the modulus: that of the parts of a complex number, else the dtype itself."""
+    return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
+
+
+def constant(like: Any, value: Any) -> Any:
+    """A scalar of the dtype of `like`."""
+    return like.dtype.type(value)
+
+
+_PYTHON_SCALARS = frozenset([bool, int, float, complex])
+
+
+def is_narrow_float(dtype: np.dtype) -> bool:
+    """Whether a dtype is a float of 16 bits or fewer."""
+    return dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
+
+
+def host_in_float32(host: Callable[..., Any]) -> Callable[..., Any]:
+    """A host rule that computes narrow floats in float32."""
+
+    def rule(x: Any, *rest: Any, **params: Any) -> Any:
+        dtype = x.dtype
+        if dtype.itemsize >= 4 or not is_narrow_float(dtype):
+            return host(x, *rest, **params)
+        return host(*[a.astype(np.float32) for a in (x, *rest)], **params).astype(dtype)
+
+    return rule
+
+
+def lower_in_float32(rule: str | Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering rule that computes narrow floats in float32."""
+
+    def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
+        out = ctx.out
+        narrow = is_narrow_float(out.dtype)
+        if narrow:
+            ctx.outs = [out.update(dtype=np.dtype(np.float32))]
+            operands = tuple(ctx.convert(v, np.dtype(np.float32)) for v in operands)
+        result = ctx.op(rule, operands, ctx.out) if isinstance(rule, str) else rule(ctx, *operands, **params)
+        return ctx.convert(result, out.dtype) if narrow else result
+
+    return lower
+
+
+def as_operands(name: str, *args: Any) -> Sequence[Any]:
     """Convert the arguments of a lax function: Python scalars take the dtype of the arrays beside them."""
-    avals = [get_aval(a) for a in args]
-    strong = next((a.dtype for a in avals if not a.weak_type), None)
-    if strong is None or all(not isinstance(a, bool | int | float | complex) for a in args):
-        return list(args)
-    out = []
-    for x in args:
-        if isinstance(x, bool | int | float | complex):
-            try:
-                x = dtypes.coerce_scalar(x, strong)[()]
-            except (TypeError, ValueError) as error:
-                raise TypeError(f"lax.{name}: the scalar {x!r} can't become {strong}: {error}") from None
-        out.append(x)
-    return out
+    python = [type(a) in _PYTHON_SCALARS for a in args]
+    if True not in python or False not in python:
+        return args
+    strong = next((a.dtype for a in map(get_aval, args) if not a.weak_type), None)
+    if strong is None:
+        return args
+    try:
+        return [dtypes.coerce_scalar(x, strong)[()] if p else x for x, p in zip(args, python)]
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"lax.{name}: {error}") from None
+
+
+def apply(p: Primitive, *args: Any, accuracy: Any = None, **params: Any) -> Any:
+    """Bind the arguments of a lax function; Python scalars take the dtype of the arrays beside them."""
+    if accuracy is not None:
+        raise NotImplementedError(
+            f"lax.{p.name}: only accuracy=None, XLA's default, is supported, got {accuracy!r}"
+        )
+    return p.bind(*as_operands(p.name, *args), **params)

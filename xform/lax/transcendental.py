@@ -1,52 +1,422 @@
-"""Exponentials, logarithms, trigonometric and hyperbolic functions, elementwise.
+"""Exponentials, logarithms, general powers, trigonometric and hyperbolic functions, elementwise.
 
-May import: `lax.families`, `lax.arithmetic`.
+Where XLA's own formula loses more than a few digits, the lowering is another one (`log1p`, `sinh`, `cosh`, `atanh`).
+
+May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.shapes`.
 """
 
 from typing import Any
 
 import numpy as np
 
-from xform.lax.arithmetic import div_p, mul_p, neg_p, sub_p
-from xform.lax.families import as_operands, elementwise
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.interpreters.lowering import Context, Value, lower_as
+from xform.lax.arithmetic import abs, add, add_p, div, div_p, mul, mul_p, neg, neg_p, sign, sub, sub_p
+from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
+from xform.lax.families import KINDS, apply, constant, elementwise, is_complex
+from xform.lax.powers import rsqrt_p, square_p
+from xform.lax.shapes import convert
+
+# Exponentials and logarithms
+
+exp_p = elementwise(
+    "exp", np.exp, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, ans), lower="exponential"
+)
+
+exp2_p = elementwise(
+    "exp2",
+    np.exp2,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, constant(ans, np.log(2)))),
+    lower=lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out),
+)
+
+expm1_p = elementwise(
+    "expm1",
+    np.expm1,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
+    lower="exponential_minus_one",
+)
+
+log_p = elementwise("log", np.log, accepts="inexact", jvp=lambda g, ans, x: div_p.bind(g, x), lower="log")
+
+
+def _log1p(x: Any) -> Any:
+    # XLA's own is wrong by 100 ulp in float64. In log(u) x / (u - 1), with u = 1 + x rounded, the errors of numerator
+    # and denominator cancel. The clamp keeps XLA from simplifying u - 1 to x, and the quotient from being inf / inf.
+    u = add(x, 1.0)
+    difference = sub(clamp(0.0, u, constant(x, np.finfo(x.dtype).max)), 1.0)
+    return select(eq(difference, 0.0), x, mul(log(u), div(x, difference)))
+
+
+_lower_log1p = lower_as(_log1p)
+
+log1p_p = elementwise(
+    "log1p",
+    np.log1p,
+    accepts="inexact",
+    jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
+    lower=lambda ctx, x: ctx.op("log_plus_one", [x], ctx.out) if is_complex(x) else _lower_log1p(ctx, x),
+    widen=True,
+)
+
+
+def _logistic_host(x: Any) -> Any:
+    one = x.dtype.type(1)
+    return one / (one + np.exp(-x))
+
+
+logistic_p = elementwise(
+    "logistic",
+    _logistic_host,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, logistic_p.bind(neg_p.bind(x)))),
+    lower="logistic",
+    widen=True,
+)
+
+
+# pow: two arrays of one dtype, or a real or complex base with integer exponents.
+
+
+def _pow_check(x: ShapedArray, y: ShapedArray) -> None:
+    ok = x.dtype == y.dtype and x.dtype != bool
+    if not ok and not (KINDS["inexact"](x.dtype) and KINDS["integer"](y.dtype)):
+        raise TypeError(
+            "lax.pow takes two arrays of one dtype of numbers, or a real or complex base and integer exponents, got "
+            f"{x.str_short()}, {y.str_short()}"
+        )
+
+
+def _pow_host(x: Any, y: Any) -> Any:
+    dtype = x.dtype
+    if y.dtype != dtype:
+        y = y.astype(dtype)
+    if dtype.kind in "fcV":
+        return np.power(x, y)
+    # Negative powers of 1 and -1 are right, of other integers 0.
+    negative = y < 0
+    power = np.power(x, np.where(negative, np.zeros((), dtype), y))
+    one = np.ones((), dtype)
+    odd = (y & one).astype(bool)
+    return np.where(
+        negative, np.where(x == one, one, np.where(x == -one, np.where(odd, -one, one), 0 * one)), power
+    )
+
+
+def _pow_lower(ctx: Context, x: Value, y: Value) -> Value:
+    return ctx.op("power", [x, ctx.convert(y, x.dtype)], ctx.out)
+
+
+def _pow_jvp_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    # y x^(y - 1), and 0 for y = 0 also where x^-1 is infinite.
+    y = convert(y, ans.dtype)
+    zero, one = constant(ans, 0), constant(ans, 1)
+    none = eq_p.bind(y, zero)
+    power = pow_p.bind(x, select_n_p.bind(none, sub_p.bind(y, one), one))
+    return mul_p.bind(g, mul_p.bind(y, power))
+
+
+def _pow_jvp_exponent(g: Any, ans: Any, x: Any, y: Any) -> Any:
+    # x^y log x, whose limit at x = 0 is 0.
+    base = select_n_p.bind(eq_p.bind(x, constant(ans, 0)), x, constant(ans, 1))
+    return mul_p.bind(g, mul_p.bind(ans, log_p.bind(base)))
+
+
+pow_p = elementwise(
+    "pow",
+    _pow_host,
+    check=_pow_check,
+    result=lambda x, y: x,
+    jvp=[_pow_jvp_base, _pow_jvp_exponent],
+    lower=_pow_lower,
+)
+
+
+# Trigonometric functions
+
+
+def _one_plus_square(x: Any) -> Any:
+    return add_p.bind(square_p.bind(x), constant(x, 1))
+
+
+def _one_minus_square(x: Any) -> Any:
+    one = constant(x, 1)
+    return mul_p.bind(sub_p.bind(one, x), add_p.bind(one, x))
+
 
 sin_p = elementwise(
     "sin", np.sin, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, cos_p.bind(x)), lower="sine"
 )
+
 cos_p = elementwise(
-    "cos", np.cos, accepts="inexact", jvp=lambda g, ans, x: neg_p.bind(mul_p.bind(g, sin_p.bind(x))), lower="cosine"
+    "cos",
+    np.cos,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(sin_p.bind(x))),
+    lower="cosine",
 )
-exp_p = elementwise("exp", np.exp, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, ans), lower="exponential")
-log_p = elementwise("log", np.log, accepts="inexact", jvp=lambda g, ans, x: div_p.bind(g, x), lower="log")
+
+tan_p = elementwise(
+    "tan", np.tan, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, _one_plus_square(ans)), lower="tan"
+)
+
+asin_p = elementwise(
+    "asin",
+    np.arcsin,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_minus_square(x))),
+    lower="chlo.asin",
+)
+
+acos_p = elementwise(
+    "acos",
+    np.arccos,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
+    lower="chlo.acos",
+)
+
+atan_p = elementwise(
+    "atan",
+    np.arctan,
+    accepts="inexact",
+    jvp=lambda g, ans, x: div_p.bind(g, _one_plus_square(x)),
+    lower="chlo.atan",
+)
 
 
-def _tanh_jvp(g: Any, ans: Any, x: Any) -> Any:
-    return mul_p.bind(g, sub_p.bind(np.ones((), ans.dtype)[()], mul_p.bind(ans, ans)))
+def _square_length(x: Any, y: Any) -> Any:
+    return add_p.bind(square_p.bind(x), square_p.bind(y))
 
 
-tanh_p = elementwise("tanh", np.tanh, accepts="inexact", jvp=_tanh_jvp, lower="tanh")
+atan2_p = elementwise(
+    "atan2",
+    np.arctan2,
+    accepts="float",
+    jvp=[
+        lambda g, ans, x, y: mul_p.bind(g, div_p.bind(y, _square_length(x, y))),
+        lambda g, ans, x, y: mul_p.bind(g, div_p.bind(neg_p.bind(x), _square_length(x, y))),
+    ],
+    lower="atan2",
+)
 
 
-def sin(x: Any) -> Any:
-    """Elementwise sine, of radians."""
-    return sin_p.bind(*as_operands("sin", x))
+# sinh and cosh. XLA takes exp(x - log 2), which loses digits as x grows; here the argument is halved, exactly, where
+# exp(x) would overflow.
 
 
-def cos(x: Any) -> Any:
-    """Elementwise cosine, of radians."""
-    return cos_p.bind(*as_operands("cos", x))
+def _half_exponentials(x: Any) -> tuple[Any, Any]:
+    """exp(|x|) / 2 and exp(-|x|) / 2."""
+    x = abs(x)
+    big = gt(x, constant(x, np.floor(np.log(np.finfo(x.dtype).max))))
+    e = exp(select(big, mul(x, 0.5), x))
+    half = mul(e, 0.5)
+    return select(big, mul(half, e), half), div(0.5, select(big, constant(x, np.inf), e))
 
 
-def exp(x: Any) -> Any:
+def _sinh(x: Any) -> Any:
+    grown, shrunk = _half_exponentials(x)
+    e = expm1(abs(x))
+    small = mul(add(e, div(e, add(e, 1.0))), 0.5)
+    return mul(sign(x), select(lt(abs(x), 1.0), small, sub(grown, shrunk)))
+
+
+_lower_sinh = lower_as(_sinh)
+_lower_cosh = lower_as(lambda x: add(*_half_exponentials(x)))
+
+sinh_p = elementwise(
+    "sinh",
+    np.sinh,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, cosh_p.bind(x)),
+    lower=lambda ctx, x: ctx.op("chlo.sinh", [x], ctx.out) if is_complex(x) else _lower_sinh(ctx, x),
+    widen=True,
+)
+
+cosh_p = elementwise(
+    "cosh",
+    np.cosh,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, sinh_p.bind(x)),
+    lower=lambda ctx, x: ctx.op("chlo.cosh", [x], ctx.out) if is_complex(x) else _lower_cosh(ctx, x),
+    widen=True,
+)
+
+tanh_p = elementwise(
+    "tanh",
+    np.tanh,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, _one_minus_square(ans)),
+    lower="tanh",
+)
+
+asinh_p = elementwise(
+    "asinh",
+    np.arcsinh,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_plus_square(x))),
+    lower="chlo.asinh",
+)
+
+
+def _acosh_jvp(g: Any, ans: Any, x: Any) -> Any:
+    one = constant(ans, 1)
+    # Not rsqrt(x^2 - 1), which for complex x is on the other branch where the real part is negative.
+    return mul_p.bind(g, mul_p.bind(rsqrt_p.bind(sub_p.bind(x, one)), rsqrt_p.bind(add_p.bind(x, one))))
+
+
+acosh_p = elementwise("acosh", np.arccosh, accepts="inexact", jvp=_acosh_jvp, lower="chlo.acosh")
+
+_lower_atanh = lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5))
+
+atanh_p = elementwise(
+    "atanh",
+    np.arctanh,
+    accepts="inexact",
+    jvp=lambda g, ans, x: div_p.bind(g, _one_minus_square(x)),
+    lower=lambda ctx, x: ctx.op("chlo.atanh", [x], ctx.out) if is_complex(x) else _lower_atanh(ctx, x),
+    widen=True,
+)
+
+
+# Public functions
+
+
+@api_boundary
+def exp(x: Any, *, accuracy: None = None) -> Any:
     """Elementwise exponential."""
-    return exp_p.bind(*as_operands("exp", x))
+    return apply(exp_p, x, accuracy=accuracy)
 
 
-def log(x: Any) -> Any:
+@api_boundary
+def exp2(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise power of 2."""
+    return apply(exp2_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def expm1(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise exp(x) - 1, exact to the last digits for small x."""
+    return apply(expm1_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def log(x: Any, *, accuracy: None = None) -> Any:
     """Elementwise natural logarithm."""
-    return log_p.bind(*as_operands("log", x))
+    return apply(log_p, x, accuracy=accuracy)
 
 
-def tanh(x: Any) -> Any:
+@api_boundary
+def log1p(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise log(1 + x), exact to the last digits for small x."""
+    return apply(log1p_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def logistic(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise sigmoid 1 / (1 + exp(-x))."""
+    return apply(logistic_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def pow(x: Any, y: Any) -> Any:
+    """Elementwise power, of arrays of one dtype or with integer exponents.
+
+    Negative powers of integers other than 1 and -1 are 0. Derivatives at x = 0 are finite where the limit is: in `x`
+    for y >= 1 and y = 0, in `y` for y > 0.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.pow(np.array([2.0, 3.0]), np.array([-1, 2])).tolist()
+    [0.5, 9.0]
+    """
+    return apply(pow_p, x, y)
+
+
+@api_boundary
+def sin(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise sine, of radians."""
+    return apply(sin_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def cos(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise cosine, of radians."""
+    return apply(cos_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def tan(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise tangent, of radians."""
+    return apply(tan_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def asin(x: Any) -> Any:
+    """Elementwise inverse sine, in [-pi/2, pi/2]."""
+    return apply(asin_p, x)
+
+
+@api_boundary
+def acos(x: Any) -> Any:
+    """Elementwise inverse cosine, in [0, pi]."""
+    return apply(acos_p, x)
+
+
+@api_boundary
+def atan(x: Any) -> Any:
+    """Elementwise inverse tangent, in [-pi/2, pi/2]."""
+    return apply(atan_p, x)
+
+
+@api_boundary
+def atan2(x: Any, y: Any) -> Any:
+    """Elementwise angle of the points with ordinate `x` and abscissa `y`, in [-pi, pi].
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.atan2(np.array([1.0, -1.0]), np.array([0.0, -1.0])).tolist()
+    [1.5707963267948966, -2.356194490192345]
+    """
+    return apply(atan2_p, x, y)
+
+
+@api_boundary
+def sinh(x: Any) -> Any:
+    """Elementwise hyperbolic sine."""
+    return apply(sinh_p, x)
+
+
+@api_boundary
+def cosh(x: Any) -> Any:
+    """Elementwise hyperbolic cosine."""
+    return apply(cosh_p, x)
+
+
+@api_boundary
+def tanh(x: Any, *, accuracy: None = None) -> Any:
     """Elementwise hyperbolic tangent."""
-    return tanh_p.bind(*as_operands("tanh", x))
+    return apply(tanh_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def asinh(x: Any) -> Any:
+    """Elementwise inverse hyperbolic sine."""
+    return apply(asinh_p, x)
+
+
+@api_boundary
+def acosh(x: Any) -> Any:
+    """Elementwise inverse hyperbolic cosine."""
+    return apply(acosh_p, x)
+
+
+@api_boundary
+def atanh(x: Any) -> Any:
+    """Elementwise inverse hyperbolic tangent."""
+    return apply(atanh_p, x)

@@ -1,0 +1,150 @@
+"""Powers with fixed exponents, and roots, elementwise.
+
+May import: `lax.families`, `lax.arithmetic`, `lax.comparison`.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.tangents import zero_of
+from xform.lax.arithmetic import div_p, mul_p
+from xform.lax.families import KINDS, apply, constant, elementwise
+
+square_p = elementwise(
+    "square",
+    np.square,
+    accepts="number",
+    jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, 2))),
+    lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),
+)
+
+sqrt_p = elementwise(
+    "sqrt",
+    np.sqrt,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    lower="sqrt",
+)
+
+rsqrt_p = elementwise(
+    "rsqrt",
+    lambda x: np.true_divide(x.dtype.type(1), np.sqrt(x)),
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(constant(ans, -0.5), div_p.bind(ans, x))),
+    lower="rsqrt",
+    widen=True,
+)
+
+cbrt_p = elementwise(
+    "cbrt",
+    np.cbrt,
+    accepts="float",
+    jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 1 / 3), mul_p.bind(ans, ans))),
+    lower="cbrt",
+)
+
+
+# integer_pow has a Python int as exponent. Host and XLA multiply in the same order.
+
+
+def _by_squaring(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
+    """The n-th power, n > 0."""
+    power = None
+    while True:
+        if n & 1:
+            power = x if power is None else multiply(power, x)
+        n >>= 1
+        if not n:
+            return power
+        x = multiply(x, x)
+
+
+def _integer_pow_check(x: ShapedArray, *, y: int) -> None:
+    if not KINDS["number"](x.dtype):
+        raise TypeError(f"lax.integer_pow takes arrays of number dtype, got {x.str_short()}")
+    if y < 0 and not KINDS["inexact"](x.dtype):
+        raise TypeError(
+            f"lax.integer_pow: integers have no negative powers, got {x.str_short()} with exponent {y}"
+        )
+
+
+def _integer_pow_host(x: Any, *, y: int) -> Any:
+    if y == 0:
+        return np.ones_like(x)
+    power = _by_squaring(x, abs(y), np.multiply)
+    return np.true_divide(x.dtype.type(1), power) if y < 0 else power
+
+
+def _integer_pow_lower(ctx: Context, x: Value, *, y: int) -> Value:
+    one = ctx.full(x.shape, 1, x.dtype)
+    if y == 0:
+        return one
+    power = _by_squaring(x, abs(y), lambda a, b: ctx.op("multiply", [a, b], ctx.out))
+    return ctx.op("divide", [one, power], ctx.out) if y < 0 else power
+
+
+def _integer_pow_jvp(g: Any, ans: Any, x: Any, *, y: int) -> Any:
+    if y == 0:
+        return zero_of(ans)
+    if y == 1:
+        return g
+    return mul_p.bind(g, mul_p.bind(constant(ans, y), integer_pow_p.bind(x, y=y - 1)))
+
+
+integer_pow_p = elementwise(
+    "integer_pow",
+    _integer_pow_host,
+    check=_integer_pow_check,
+    jvp=_integer_pow_jvp,
+    lower=_integer_pow_lower,
+    widen=True,
+)
+
+
+@api_boundary
+def square(x: Any) -> Any:
+    """Elementwise square."""
+    return apply(square_p, x)
+
+
+@api_boundary
+def sqrt(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise square root."""
+    return apply(sqrt_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def rsqrt(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise reciprocal of the square root."""
+    return apply(rsqrt_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def cbrt(x: Any, *, accuracy: None = None) -> Any:
+    """Elementwise cube root of real numbers."""
+    return apply(cbrt_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def integer_pow(x: Any, y: int) -> Any:
+    """Elementwise power with a Python int as exponent; of integers it must not be negative.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.integer_pow(np.array([2.0, 4.0]), -2).tolist()
+    [0.25, 0.0625]
+    """
+    return apply(integer_pow_p, x, y=operator.index(y))
+
+
+@api_boundary
+def reciprocal(x: Any) -> Any:
+    """Elementwise 1 / x."""
+    return apply(integer_pow_p, x, y=-1)
