@@ -6,12 +6,14 @@ May import: `xform.interpreters`, `xform.core`.
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
+from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
 from xform.lax.dot import Precision, dot_general
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
 from xform.lax.reductions import (
     argmax,
     argmin,
+    reduce,
     reduce_and,
     reduce_max,
     reduce_min,

@@ -3,22 +3,27 @@
 May import: `lax.families`, `lax.shapes`, the elementwise modules, `lax.cumulative`.
 """
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from xform.core import dtypes
+from xform.core import dtypes, tree
+from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
+from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, i64s
+from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import div_p, mul_p
 from xform.lax.comparison import eq_p
-from xform.lax.shapes import broadcast_in_dim, canonical_axes, convert, linear_jvp
+from xform.lax.shapes import broadcast_in_dim, canonical_axes, convert, linear_jvp, reshape, transpose
+from xform.lax.slicing import concatenate, slice_in_dim
 
 
 def reduction(
@@ -361,3 +366,98 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 families.Hooks.reduce_sum = reduce_sum
+
+
+# Reduction by any function
+
+_MONOIDS = {
+    "add": reduce_sum_p, "mul": reduce_prod_p, "max": reduce_max_p, "min": reduce_min_p,
+    "and": reduce_and_p, "or": reduce_or_p, "xor": reduce_xor_p,
+}  # fmt: skip
+
+
+@api_boundary
+def reduce(
+    operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]
+) -> Any:
+    """Reduce over `dimensions` by any associative function of two scalars.
+
+    Parameters
+    ----------
+    operands : pytree of arrays of one shape
+    init_values : pytree like it, of scalars
+        What the reduction starts from.
+    computation : function of two pytrees of scalars, to one like them
+        Associative, which is not checked; elements are combined in their order, in pairs, pairs of pairs and so on.
+        `lax.add`, `mul`, `max`, `min`, `bitwise_and`, `bitwise_or`, `bitwise_xor` are recognised.
+
+    Returns
+    -------
+    Pytree like `operands`, without the axes `dimensions`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xform import lax
+    >>> float(lax.reduce(np.array([3.0, 4.0]), 0.0, lambda x, y: lax.sqrt(x * x + y * y), (0,)))
+    5.0
+    """
+    xs, treedef = tree.flatten(operands)
+    init, init_tree = tree.flatten(init_values)
+    avals = [get_aval(x) for x in xs]
+    if treedef != init_tree or any(get_aval(i).shape for i in init) or len({a.shape for a in avals}) != 1:
+        raise TypeError(
+            "lax.reduce: operands must have one shape, and init_values be scalars in the same structure; got "
+            f"{tree.map(_short, operands)} and {tree.map(_short, init_values)}"
+        )
+    axes = canonical_axes("reduce", xs[0], dimensions)
+    init = [convert(i, a.dtype, a.weak_type and get_aval(i).weak_type) for i, a in zip(init, avals, strict=True)]
+    scalars = [a.update(shape=()) for a in avals]
+
+    def combine(*args: Any) -> list[Any]:
+        n = len(args) // 2
+        out, structure = tree.flatten(computation(treedef.unflatten(args[:n]), treedef.unflatten(args[n:])))
+        if structure != treedef or any(get_aval(o).str_short() != s.str_short() for o, s in zip(out, scalars)):
+            raise TypeError(f"lax.reduce: computation must return scalars like its arguments, {scalars}, got {out}")
+        return out
+
+    eqns = trace_to_closed(combine, [*scalars, *scalars], "reduce")[0].jaxpr.eqns
+    monoid = _MONOIDS.get(eqns[0].primitive.name) if len(xs) == len(eqns) == 1 else None
+    if monoid is not None and eqns[0].invars[0] is not eqns[0].invars[1]:
+        reduced = [monoid.bind(xs[0], axes=axes)]
+    else:
+        reduced = _fold(combine, xs, axes)
+    if reduced is None:
+        shape = [n for d, n in enumerate(avals[0].shape) if d not in axes]
+        return treedef.unflatten([broadcast_in_dim(i, shape, ()) for i in init])
+    init = [broadcast_in_dim(i, x.shape, ()) for i, x in zip(init, reduced, strict=True)]
+    return treedef.unflatten(_elementwise(combine, init, reduced))
+
+
+def _short(x: Any) -> str:
+    return get_aval(x).str_short()
+
+
+def _elementwise(combine: Callable[..., list[Any]], first: list[Any], second: list[Any]) -> list[Any]:
+    """Apply a function of scalars to all elements."""
+    size = first[0].size
+    flat = [reshape(x, (size,)) for x in (*first, *second)]
+    outs, dims = batching.batch(combine, flat, [0] * len(flat), size, None)
+    return [reshape(batching.move_to(o, d, size), x.shape) for o, d, x in zip(outs, dims, first, strict=True)]
+
+
+def _fold(combine: Callable[..., list[Any]], xs: list[Any], axes: tuple[int, ...]) -> list[Any] | None:
+    """Combine neighbours along `axes` until one is left; None if there is none to begin with."""
+    shape = get_aval(xs[0]).shape
+    kept = tuple(d for d in range(len(shape)) if d not in axes)
+    n, rest = math.prod(shape[d] for d in axes), tuple(shape[d] for d in kept)
+    if n == 0:
+        return None
+    xs = [reshape(transpose(x, (*axes, *kept)), (n, *rest)) for x in xs]
+    while n > 1:
+        even, odd = ([slice_in_dim(x, k, n - 1 + k, 2) for x in xs] for k in (0, 1))
+        pairs = _elementwise(combine, even, odd)
+        last = [[slice_in_dim(x, n - 1, n)] if n % 2 else [] for x in xs]
+        xs = [concatenate([p, *o], 0) for p, o in zip(pairs, last, strict=True)]
+        n = (n + 1) // 2
+    return [reshape(x, rest) for x in xs]

@@ -68,7 +68,7 @@ def _broadcast_in_dim_types(
     x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
 ) -> ShapedArray:
     dims = broadcast_dimensions
-    ok = len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims) and all(a < b for a, b in zip(dims, dims[1:]))  # noqa: B905
+    ok = len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims) and all(a < b for a, b in zip(dims, dims[1:]))
     if not ok or any(x.shape[i] not in (1, shape[d]) for i, d in enumerate(dims)):
         raise TypeError(
             f"lax.broadcast_in_dim: operand {x.str_short()} can't become shape {shape} with broadcast_dimensions={dims}; "
@@ -220,13 +220,16 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     return transpose_p.bind(operand, permutation=permutation)
 
 
-def _moveaxis(x: Any, source: int, target: int) -> Any:
+def moveaxis(x: Any, source: int, target: int) -> Any:
+    """`x` with the axis `source` at `target` (internal, no checks)."""
+    if source == target:
+        return x
     permutation = [d for d in range(get_aval(x).ndim) if d != source]
     permutation.insert(target, source)
     return transpose_p.bind(x, permutation=tuple(permutation))
 
 
-batching.Hooks.moveaxis = _moveaxis
+batching.Hooks.moveaxis = moveaxis
 
 
 # squeeze and rev
@@ -314,19 +317,28 @@ def convert_host(x: Any, dtype: np.dtype) -> Any:
     old = x.dtype
     if old == dtype:
         return x
-    if dtypes.issubdtype(old, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
-        if dtype == bool:
-            return x.astype(bool)
-        x = x.real
-    if dtypes.issubdtype(x.dtype, np.floating) and dtypes.issubdtype(dtype, np.integer):
-        info = dtypes.iinfo(dtype)
-        wide = x.astype(np.float64)
-        low, high = float(info.min), float(info.max)
-        inside = np.where((wide > low) & (wide < high), wide, 0)
-        out = np.asarray(inside).astype(np.uint64 if info.min == 0 else np.int64).astype(dtype)
-        out = np.where(wide >= high, np.asarray(info.max, dtype), np.where(wide <= low, np.asarray(info.min, dtype), out))
-        return out[()] if not x.ndim else out
+    kind, new_kind = dtypes.kinds[old], dtypes.kinds[dtype]
+    if kind == "c" and new_kind not in "cb":
+        x, kind = x.real, "f"
+    if kind == "f" and new_kind in "iu":
+        return _saturating(x, dtype)
+    if old in _NARROW and dtype in _NARROW:  # ml_dtypes can't cast all of them to each other
+        x = x.astype(np.float32 if kind == "f" else np.int32)
     return x.astype(dtype)
+
+
+_NARROW = {dtypes.by_name[name] for names in dtypes.narrow.values() for name in names}
+
+
+def _saturating(x: Any, dtype: np.dtype) -> Any:
+    info = dtypes.iinfo(dtype)
+    low, high = float(info.min), float(info.max)
+    x = x.astype(np.float64)
+    if not x.size or low < x.min() <= x.max() < high:  # false if there is a NaN
+        return x.astype(dtype)
+    inside = np.where((x > low) & (x < high), x, 0.0)
+    out = inside.astype(np.uint64 if info.min == 0 else np.int64).astype(dtype)
+    return np.where(x >= high, np.asarray(info.max, dtype), np.where(x <= low, np.asarray(info.min, dtype), out))
 
 
 def _convert_jvp(primals: Sequence[Any], ts: Sequence[Any], *, new_dtype: np.dtype, weak_type: bool) -> Any:
@@ -342,18 +354,13 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
 
 
 def _convert_lower(ctx: Context, x: Value, *, new_dtype: np.dtype, weak_type: bool) -> Value:
-    if dtypes.issubdtype(x.dtype, np.complexfloating) and not dtypes.issubdtype(new_dtype, np.complexfloating):
-        if new_dtype == bool:
-            zero = ctx.full(x.shape, 0, x.dtype)
-            return ctx.op("compare", [x, zero], ctx.out, "comparison_direction = #stablehlo<comparison_direction NE>")
-        part = np.finfo(x.dtype).dtype
-        x = ctx.op("real", [x], x.aval.update(dtype=part))
-    if x.dtype == new_dtype:
-        return x
-    if new_dtype == bool:
-        zero = ctx.full(x.shape, 0, x.dtype)
-        return ctx.op("compare", [x, zero], ctx.out, "comparison_direction = #stablehlo<comparison_direction NE>")
-    return ctx.op("convert", [x], ctx.out)
+    if new_dtype == bool and x.dtype != bool:
+        return families.compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "NE")
+    if families.is_complex(x) and new_dtype.kind != "c":
+        x = ctx.op("real", [x], x.aval.update(dtype=families.real_dtype(x.dtype)))
+    elif x.dtype == dtypes.by_name["float4_e2m1fn"]:
+        x = ctx.convert(x, np.dtype(np.float32))  # from float4 to integers XLA is wrong
+    return ctx.convert(x, new_dtype)
 
 
 convert_element_type_p = Primitive("convert_element_type")

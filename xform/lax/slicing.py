@@ -22,9 +22,8 @@ from xform.lax import families
 from xform.lax.arithmetic import add_p
 from xform.lax.comparison import lt_p, select_n_p
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p, widen_index
-from xform.lax.reductions import canonical_axes
 from xform.lax.scatter import ScatterDimensionNumbers, scatter_p
-from xform.lax.shapes import convert, full, linear_unary, reshape
+from xform.lax.shapes import canonical_axes, convert, full, linear_unary, reshape
 
 # slice
 
