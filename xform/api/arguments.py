@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes, tree
-from xform.core.array import Array, ArrayImpl, get_aval, host_value
+from xform.core.array import Array, ArrayImpl, own
 from xform.core.trace import Tracer
 
 
@@ -46,12 +46,10 @@ def as_array(x: Any, what: Callable[[], str]) -> Any:
     if isinstance(x, ArrayImpl | Tracer):
         return x
     if isinstance(x, np.ndarray | np.generic | bool | int | float | complex | Array) or hasattr(x, "__array__"):
-        value = np.asarray(x) if not isinstance(x, bool | int | float | complex) else x
-        if isinstance(value, np.ndarray) and value.dtype == dtypes.float0:
-            return value
+        if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+            return x
         try:
-            aval = get_aval(value)
-            return ArrayImpl(host_value(value), None, aval)
+            return own(x)
         except TypeError as error:
             raise TypeError(f"{what()}: {error}") from None
     raise TypeError(

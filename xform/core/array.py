@@ -323,3 +323,12 @@ def host_value(x: Any) -> Any:
     if hasattr(x, "__array__"):
         return host_value(np.asarray(x))
     raise TypeError(f"expected an array or a scalar, got {x!r} of type {type(x).__name__}")
+
+
+def own(x: Any) -> ArrayImpl:
+    """A concrete array for anything concrete that counts as one, which shares no memory that the caller may write to."""
+    value = host_value(x)
+    if isinstance(value, np.ndarray) and type(x) is not ArrayImpl and (value is x or not isinstance(x, np.ndarray)):
+        if value.flags.writeable or not value.flags.owndata:
+            value = value.copy()
+    return ArrayImpl(value, None, get_aval(x))

@@ -168,6 +168,8 @@ class Primitive:
     """
 
     multiple_results = False
+    # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.
+    is_cheap_on_host = False
 
     def __init__(self, name: str, *, multiple_results: bool = False):
         self.name = name
@@ -226,9 +228,16 @@ def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) 
         out = primitive.host(*[host_value(a) for a in args], **params)
     finally:
         quiet_end(token)
+    for a in args:
+        if type(a) is not ArrayImpl and isinstance(a, np.ndarray):  # the caller's: the result must not be a view of it
+            out = [_unshare(o, a) for o in out] if primitive.multiple_results else _unshare(out, a)
     if primitive.multiple_results:
         return [ArrayImpl(o, None, aval) for o, aval in zip(out, out_avals, strict=True)]
     return ArrayImpl(out, None, out_avals)
+
+
+def _unshare(out: Any, argument: np.ndarray) -> Any:
+    return out.copy() if isinstance(out, np.ndarray) and np.may_share_memory(out, argument) else out
 
 
 class staging:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import Array, ArrayImpl, get_aval, host_value
+from xform.core.array import Array, ArrayImpl, get_aval, host_value, own
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import UnexpectedTracerError
@@ -48,11 +48,11 @@ class StagingTrace(Trace):
             if x._trace.level >= self.level or not x._trace.alive:
                 raise x.leaked()
         elif not isinstance(x, Array | np.ndarray | np.generic):  # Python scalars, and what has __array__
-            x = _as_literal_value(x)
+            x = own(x)
         aval = get_aval(x)
         if aval.ndim == 0 and not isinstance(x, Tracer) and aval.dtype != dtypes.float0:
             if type(x) is not ArrayImpl or x._host is not None:
-                return Literal(host_value(x), aval)
+                return Literal(np.asarray(host_value(x))[()], aval)
         var = self.constvars.get(id(x))
         if var is None:
             var = self.constvars[id(x)] = Var(self, aval)
@@ -78,13 +78,9 @@ class StagingTrace(Trace):
         """The jaxpr that computes `outs`, and its constants."""
         outvars = [self.lift(x) for x in outs]
         jaxpr = Jaxpr(list(self.constvars.values()), self.invars, outvars, self.eqns, self.what)
-        self.eqns, self.invars, self.constvars, consts = [], [], {}, self.consts
+        consts = [own(c) if isinstance(c, np.ndarray) and c.dtype != dtypes.float0 else c for c in self.consts]
+        self.eqns, self.invars, self.constvars, self.consts = [], [], {}, []
         return jaxpr, consts
-
-
-def _as_literal_value(x: Any) -> Any:
-    aval = get_aval(x)
-    return ArrayImpl(host_value(x), None, aval)
 
 
 def trace_to_jaxpr(
@@ -98,6 +94,7 @@ def trace_to_jaxpr(
     with trace, staging(trace):
         outs = function(*[trace.new_input(aval) for aval in in_avals])
         jaxpr, consts = trace.finish(outs)
+    del outs
     if state.check_tracer_leaks:
         _check_leaks(jaxpr)
     jaxpr, consts = passes.dead_code(jaxpr, consts)

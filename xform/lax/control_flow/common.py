@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xform.core import dtypes, tree
-from xform.core.array import ArrayImpl, get_aval, host_value
+from xform.core.array import ArrayImpl, get_aval, own
 from xform.core.avals import ShapedArray
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Tracer
@@ -21,7 +21,7 @@ HOST_BUDGET = 3000
 
 def as_arrays(leaves: Sequence[Any]) -> list[Any]:
     """Leaves of operands as arrays (Python scalars weakly typed)."""
-    return [x if isinstance(x, ArrayImpl | Tracer) else ArrayImpl(host_value(x), None, get_aval(x)) for x in leaves]
+    return [x if isinstance(x, ArrayImpl | Tracer) else own(x) for x in leaves]
 
 
 def trace_body(
