@@ -341,7 +341,7 @@ def test_user_dtypes():
 
 
 @pytest.mark.parametrize(
-    "bad", ["S3", "U", "O", "M8[s]", str, object, "V", [("a", int)], "nonsense", 3, np.ones(2)]
+    "bad", ["S3", "U", "O", "M8[s]", str, object, "V", [("a", int)], "nonsense", 3, np.ones(2), None]
 )
 def test_bad_user_dtypes(bad):
     with pytest.raises(TypeError, match="zeros"):
