@@ -752,7 +752,7 @@ def test_default_registry():
     assert registry.is_node(dict)
 
 
-def test_flattening_is_fast():
+def test_flattening_makes_no_new_structure():
     """A structure seen before is found, not made again: no new object, whatever the leaves."""
     x = {"a": [1.0, 2.0], "b": (3.0, {})}
     treedef = tree.structure(x)
