@@ -31,6 +31,7 @@ from xform.lax.scatter import (
     scatter_mul,
     scatter_sub,
 )
+from xform.lax.scatter_apply import scatter_apply
 from xform.lax.shapes import (
     broadcast_in_dim,
     broadcasted_iota,

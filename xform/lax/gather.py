@@ -407,11 +407,11 @@ def gather(
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
         mode=GatherScatterMode.from_any(mode),
-        fill_value=_hashable_fill(fill_value, get_aval(operand).dtype),
+        fill_value=fill_scalar(fill_value, get_aval(operand).dtype),
     )
 
 
-def _hashable_fill(fill_value: Any, dtype: np.dtype) -> Any:
+def fill_scalar(fill_value: Any, dtype: np.dtype) -> Any:
     """A fill value as a hashable scalar of `dtype`."""
     if fill_value is None:
         return None

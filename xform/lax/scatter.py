@@ -65,7 +65,7 @@ def _window_sizes(
     return tuple(sizes)
 
 
-def _gather_params(x: Any, updates: Any, params: dict[str, Any]) -> dict[str, Any]:
+def gather_params(x: Any, updates: Any, params: dict[str, Any]) -> dict[str, Any]:
     """The gather that reads what a scatter writes."""
     numbers = params["dimension_numbers"]
     return dict(
@@ -237,7 +237,7 @@ def _add_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
 def _add_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
     ct_updates = None
     if is_linear(updates):
-        ct_updates = gather_p.bind(ct, indices, **_gather_params(ct, updates.aval, params))
+        ct_updates = gather_p.bind(ct, indices, **gather_params(ct, updates.aval, params))
     return [ct if is_linear(x) else None, None, ct_updates]
 
 
@@ -280,16 +280,14 @@ def _wins(x: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
     dtype = np.int32 if size < 2**31 - 1 else np.int64
     numbers = reshape(iota(dtype, size), shape)
     last = scatter_p.bind(full(get_aval(x).shape, -1, dtype), indices, numbers, **params)
-    return eq_p.bind(gather_p.bind(last, indices, **_gather_params(x, get_aval(updates), params)), numbers)
+    return eq_p.bind(gather_p.bind(last, indices, **gather_params(x, get_aval(updates), params)), numbers)
 
 
 def _scatter_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
     # Only scatters without overlap are transposed, see the jvp rule.
     aval = updates.aval if is_linear(updates) else get_aval(updates)
     ct_x = scatter_p.bind(ct, indices, full(aval.shape, _zero(ct)), **params) if is_linear(x) else None
-    ct_updates = (
-        gather_p.bind(ct, indices, **_gather_params(ct, aval, params)) if is_linear(updates) else None
-    )
+    ct_updates = gather_p.bind(ct, indices, **gather_params(ct, aval, params)) if is_linear(updates) else None
     return [ct_x, None, ct_updates]
 
 
@@ -311,7 +309,7 @@ def _mul_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
             raise NotImplementedError(
                 "lax.scatter_mul has a derivative with respect to the updates only with unique_indices=True"
             )
-        before = gather_p.bind(x, indices, **_gather_params(x, get_aval(updates), params))
+        before = gather_p.bind(x, indices, **gather_params(x, get_aval(updates), params))
         base = full(get_aval(x).shape, _zero(x)) if tangent is None else tangent
         tangent = scatter_add_p.bind(base, indices, mul_p.bind(before, tu), **params)
     return out, zero_of(out) if tangent is None else tangent
@@ -335,7 +333,7 @@ def _extreme_jvp(p: Primitive, reaches: Primitive) -> Callable[..., Any]:
         if type(tx) is Zero and type(tu) is Zero:
             return out, zero_of(out)
         dtype = out.dtype
-        final = gather_p.bind(out, indices, **_gather_params(x, get_aval(updates), params))
+        final = gather_p.bind(out, indices, **gather_params(x, get_aval(updates), params))
         from_x = convert(reaches.bind(x, out), dtype)
         from_updates = convert(eq_p.bind(updates, final), dtype)
         count = scatter_add_p.bind(from_x, indices, from_updates, **params)

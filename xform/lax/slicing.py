@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval
+from xform.core.array import get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
-from xform.core.trace import Primitive, Tracer, concrete_or_none
+from xform.core.trace import Primitive, Tracer
 from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import add_p
-from xform.lax.comparison import lt_p, select_n_p
+from xform.lax.comparison import gt_p, lt_p, select_n_p
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p, widen_index
 from xform.lax.scatter import ScatterDimensionNumbers, scatter_p
 from xform.lax.shapes import canonical_axes, convert, full, linear_unary, reshape
@@ -247,25 +247,34 @@ def start_index_scalars(
     for aval in avals:
         if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
             raise TypeError(f"lax.{name}: start indices must be integer scalars, got {aval.str_short()}")
-    # int32 stays (accelerators like it), everything else becomes the default integer, so that lengths can be added.
-    traced = {a.dtype for s, a in zip(starts, avals, strict=True) if isinstance(s, Tracer)}
+    wrapped = [wrap_index(s, n, w) for s, n, w in zip(starts, shape, wrap, strict=True)]
+    # One dtype for all: int32 if the traced ones are (accelerators like it).
+    traced = {s.dtype for s in wrapped if isinstance(s, Tracer)}
     dtype = np.dtype(np.int32) if traced == {np.dtype(np.int32)} else dtypes.default_int()
-    return [_wrapped(s, n, w, dtype) for s, n, w in zip(starts, shape, wrap, strict=True)]
+    low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+    return [
+        convert(s, dtype) if isinstance(s, Tracer) else dtype.type(min(max(s, low), high)) for s in wrapped
+    ]
 
 
-def _wrapped(start: Any, n: int, wrap: bool, dtype: np.dtype) -> Any:
-    known = concrete_or_none(start)
-    if known is not None:
-        known = int(known)
-        known = known + n if wrap and known < 0 else known
-        return dtype.type(
-            min(max(known, -(2**31)), 2**31 - 1) if dtype.itemsize == 4 else min(known, 2**63 - 1)
-        )
-    unsigned = dtypes.issubdtype(start.dtype, np.unsignedinteger)
-    start = convert(start, dtype)
-    if not wrap or unsigned:
-        return start
-    return select_n_p.bind(lt_p.bind(start, dtype.type(0)), start, add_p.bind(start, dtype.type(n)))
+def wrap_index(index: Any, n: int, wrap: bool) -> Any:
+    """Indices along an axis of length n, the negative ones counted from its end if `wrap`.
+
+    Traced ones become int32, or the default integer if they were wider; others, which must be scalars, become ints.
+    """
+    if not isinstance(index, Tracer):
+        index = int(host_value(index))
+        return index + n if wrap and index < 0 else index
+    if index.dtype.kind == "u" and index.dtype.itemsize >= dtypes.default_int().itemsize:
+        most = index.dtype.type(dtypes.iinfo(dtypes.default_int()).max)
+        index = select_n_p.bind(gt_p.bind(index, most), index, most)
+    wide = dtypes.itemsize_bits(index.dtype) > 32 or index.dtype == np.uint32 or n >= 2**31
+    signed = dtypes.issubdtype(index.dtype, np.signedinteger)
+    index = convert(index, dtypes.default_int() if wide else np.dtype(np.int32))
+    if not wrap or not signed:
+        return index
+    scalar = index.dtype.type
+    return select_n_p.bind(lt_p.bind(index, scalar(0)), index, add_p.bind(index, scalar(n)))
 
 
 @api_boundary
