@@ -13,13 +13,14 @@ from typing import Any
 
 from xform.api.arguments import as_array, check_callable, name_of, signature_of
 from xform.backends import xla
+from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import tree
 from xform.core.array import ArrayImpl, Pending, get_aval
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Tracer
-from xform.interpreters import execution
+from xform.interpreters import execution, host
 from xform.interpreters.forward import with_consts
 from xform.interpreters.lowering import lower_module
 from xform.interpreters.staging import trace_to_closed
@@ -29,12 +30,13 @@ from xform.lax.calls import jit_p
 class _Entry:
     """What `jit` knows about one signature of a function."""
 
-    __slots__ = ("closed", "compiled", "consts", "in_tree", "out_avals", "out_tree")
+    __slots__ = ("closed", "compiled", "consts", "host", "in_tree", "out_avals", "out_tree")
 
     def __init__(self, closed: ClosedJaxpr, consts: list[Any], in_tree: Any, out_tree: Any):
         self.closed, self.consts, self.in_tree, self.out_tree = closed, consts, in_tree, out_tree
         self.out_avals = closed.out_avals
         self.compiled: execution.Compiled | None = None  # for the default device
+        self.host: Callable[..., tuple] | None = None  # the host program, if it is faster
 
 
 _ONE_LEAF = tree.structure((0,))
@@ -74,8 +76,13 @@ class JitFunction:
                     x = args[0]
                     if type(x) is ArrayImpl and x._device is None:
                         found = self._singles.get(x._aval)
-                        if found is not None and (b := x._buffer) is not None and type(b) is not Pending:
-                            executable, hidden, aval = found
+                        if found is not None:
+                            program, executable, hidden, aval = found
+                            if program is not None:
+                                return self._run_host(program, (x,), (aval,))[0]
+                            b = x._buffer
+                            if b is None or type(b) is Pending:
+                                b = x._on_device(None)
                             results = executable.launch([*hidden, b] if hidden else [b])
                             return ArrayImpl(None, Pending(executable, results), aval)
                 elif (out := self._run(context, args)) is not None:
@@ -89,21 +96,33 @@ class JitFunction:
         """Call an executable for these arguments, or return None if there is none yet."""
         leaves, treedef = tree.flatten(args)
         key = [context, treedef]
-        buffers = []
         for x in leaves:
             if type(x) is not ArrayImpl or x._device is not None:
                 return None
-            aval, b = x._aval, x._buffer
+            aval = x._aval
             key.append(x.aval if aval is None else aval)
-            buffers.append(x._device_buffer() if type(b) is Pending else b)
         entry = self._cache.get(tuple(key))
-        if entry is None or (compiled := entry.compiled) is None:
+        if entry is None:
             return None
-        if None in buffers:
-            device = compiled.device
-            buffers = [x._on_device(device) if b is None else b for x, b in zip(leaves, buffers, strict=True)]
+        if entry.host is not None:
+            return entry.out_tree.unflatten(self._run_host(entry.host, leaves, entry.out_avals))
+        if (compiled := entry.compiled) is None:
+            return None
+        buffers = [
+            x._on_device(None) if (b := x._buffer) is None or type(b) is Pending else b for x in leaves
+        ]
         outs = compiled.executable.execute(compiled.hidden + buffers)
         return entry.out_tree.unflatten([ArrayImpl(None, b, a) for b, a in zip(outs, entry.out_avals, strict=True)])
+
+    @staticmethod
+    def _run_host(program: Callable[..., tuple], leaves: Sequence[ArrayImpl], out_avals: Sequence[Any]) -> list[ArrayImpl]:
+        values = [x._fetch() if (h := x._host) is None else h for x in leaves]
+        token = quiet_begin()
+        try:
+            outs = program(*values)
+        finally:
+            quiet_end(token)
+        return [ArrayImpl(o, None, a) for o, a in zip(outs, out_avals, strict=True)]
 
     def _call(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         if state.disable_jit:
@@ -114,21 +133,29 @@ class JitFunction:
             return entry.out_tree.unflatten(jit_p.bind(*operands, jaxpr=entry.closed, name=self._name))
         if self._backend == "numpy" or state.debug_nans or state.debug_infs:
             return entry.out_tree.unflatten(eval_jaxpr(entry.closed.jaxpr, entry.closed.consts, *operands))
-        device = self._target(operands)
         bound = _bind_consts(entry)
+        if self._plain and host.prefers_host(bound) and all(x._device is None for x in operands):
+            xla.require()
+            if key is not None:
+                entry.host = host.host_function(bound)
+                self._remember_single(args, leaves, entry)
+            return entry.out_tree.unflatten(host.run(bound, leaves))
+        device = self._target(operands)
         donated = self._donated(args, kwargs)
         compiled = execution.compile_jaxpr(bound, device, donated, self._compiler_options)
         if self._plain and compiled.platform_device is None and key is not None:
             entry.compiled = compiled
-            self._remember_single(args, leaves, entry, compiled)
+            self._remember_single(args, leaves, entry)
         return entry.out_tree.unflatten(compiled(leaves))
 
-    def _remember_single(self, args: tuple, leaves: Sequence[Any], entry: _Entry, compiled: execution.Compiled) -> None:
-        """Note an executable of one array to one array, for the shortest path."""
+    def _remember_single(self, args: tuple, leaves: Sequence[Any], entry: _Entry) -> None:
+        """Note a program of one array to one array, for the shortest path."""
         if len(args) == len(leaves) == 1 and entry.in_tree == _ONE_LEAF and entry.out_tree.num_nodes == 1:
             if self._single_context is not state.trace_context:
                 self._single_context, self._singles = state.trace_context, {}
-            self._singles[leaves[0].aval] = (compiled.executable, compiled.hidden, entry.out_avals[0])
+            c = entry.compiled
+            compiled = (c.executable, c.hidden) if c is not None else (None, None)
+            self._singles[leaves[0].aval] = (entry.host, *compiled, entry.out_avals[0])
 
     def _target(self, operands: Sequence[Any]) -> Any:
         if self._device is not None:

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from xform.backends import disk_cache, xla_runtime
-from xform.backends.xla_runtime import Device, available, configure, devices, lapack_ready
+from xform.backends.xla_runtime import Device, available, configure, devices, lapack_ready, require
 
 __all__ = [
     "Executable",
@@ -57,6 +57,7 @@ __all__ = [
     "lapack_ready",
     "put",
     "put_shards",
+    "require",
 ]
 
 Buffer = Any  # jaxlib's ArrayImpl

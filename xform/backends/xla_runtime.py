@@ -25,6 +25,21 @@ def available() -> bool:
     return importlib.util.find_spec("jaxlib") is not None
 
 
+@functools.cache
+def require() -> None:
+    """ImportError, which says what to install, unless jaxlib is installed."""
+    if not available():
+        raise ImportError('XLA needs jaxlib: `pip install jax` for CPU, `pip install "xform[cuda]"` for NVIDIA GPUs')
+
+
+def accelerator_expected() -> bool:
+    """Whether the default platform will probably not be the CPU; cheap, as it starts nothing."""
+    allowed = _allowed_platforms()
+    if allowed:
+        return allowed[0] != "cpu"
+    return any(importlib.util.find_spec(name) for name in ("jax_plugins", "libtpu"))
+
+
 def configure(
     *, num_cpu_devices: int | None = None, platforms: str | None = None, cache_dir: str | None = None
 ) -> None:
@@ -140,10 +155,7 @@ def load() -> Any:
     global extension
     with _lock:
         if extension is None:
-            if not available():
-                raise ImportError(
-                    'XLA needs jaxlib: `pip install jax` for CPU, `pip install "xform[cuda]"` for NVIDIA GPUs'
-                )
+            require()
             os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # else jaxlib 0.12 logs its start to stderr
             from jaxlib import _jax
 

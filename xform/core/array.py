@@ -156,9 +156,11 @@ class ArrayImpl(Array):
         return h
 
     def _on_device(self, device: Any) -> Any:
-        """The buffer on `device`, made or copied if need be."""
+        """The buffer on `device` (None: the default one), made or copied if need be."""
         from xform.backends import xla
 
+        if device is None:
+            device = xla.devices()[0]
         buffer = self._device_buffer()
         if buffer is None:
             buffer = xla.put(self._value(), device)

@@ -6,13 +6,15 @@ Every option can be set by an environment variable (``XFORM_ENABLE_X64=0``), for
 The values live in one `threading.local` subclass: its class attributes are the process-wide values, an attribute set
 on the instance shadows them in one thread. So a read, which hot paths do on every operation, is one attribute.
 
-May import: the standard library.
+May import: the standard library, `backends.xla_runtime`.
 """
 
 import os
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from xform.backends import xla_runtime
 
 __all__ = ["Option", "config", "options", "state", "x64"]
 
@@ -42,10 +44,14 @@ class Option:
     Calling it gives a fresh context manager: ``with debug_nans(True): ...``.
     """
 
-    def __init__(self, name: str, default: Any, parse: Callable[[Any], Any], doc: str):
-        self.name, self.parse, self.__doc__ = name, parse, doc
-        value = os.environ.get("XFORM_" + name.upper(), default)
-        setattr(ThreadState, name, parse(value))
+    def __init__(
+        self, name: str, default: Any, parse: Callable[[Any], Any], doc: str, apply: Callable[[Any], None] | None = None
+    ):
+        self.name, self.parse, self.__doc__, self.apply = name, parse, doc, apply
+        value = parse(os.environ.get("XFORM_" + name.upper(), default))
+        if apply is not None and value is not None:
+            apply(value)
+        setattr(ThreadState, name, value)
         options[name] = self
 
     @property
@@ -55,7 +61,10 @@ class Option:
 
     def update(self, value: Any) -> None:
         """Set the process-wide value (and this thread's)."""
-        setattr(ThreadState, self.name, self.parse(value))
+        value = self.parse(value)
+        if self.apply is not None and value is not None:
+            self.apply(value)
+        setattr(ThreadState, self.name, value)
         state.__dict__.pop(self.name, None)
         _derive_defaults()
         refresh()
@@ -146,7 +155,15 @@ def _anything(value: Any) -> Any:
 options: dict[str, Option] = {}
 
 enable_x64 = Option("enable_x64", True, _flag, "64-bit types; when off, 64-bit types become 32-bit ones.")
-eager = Option("eager", "numpy", _choice("numpy", "xla"), "Which backend evaluates operations outside `jit`.")
+eager = Option(
+    "eager",
+    "xla" if xla_runtime.accelerator_expected() else "numpy",
+    _choice("numpy", "xla"),
+    "Which backend evaluates operations outside `jit`; XLA if there is an accelerator.",
+)
+small_programs = Option(
+    "small_programs", "host", _choice("host", "xla"), "Where `jit` runs programs that NumPy finishes before XLA starts."
+)
 default_device = Option("default_device", None, _anything, "The device for new arrays and for `jit`; None: the first.")
 disable_jit = Option("disable_jit", False, _flag, "Run jitted functions as plain Python.")
 debug_nans = Option("debug_nans", False, _flag, "Raise FloatingPointError at the operation that makes a NaN.")
@@ -167,10 +184,18 @@ default_matmul_precision = Option(
 )
 default_prng_impl = Option("default_prng_impl", "threefry2x32", _choice("threefry2x32"), "Random bit generator.")
 log_compiles = Option("log_compiles", False, _flag, "Log every compilation.")
-platforms = Option("platforms", None, _anything, "Platform to use, e.g. 'cpu'; read when the backend starts.")
-num_cpu_devices = Option("num_cpu_devices", None, _optional_int, "Simulated CPU devices; read when the backend starts.")
-compilation_cache_dir = Option("compilation_cache_dir", None, _anything, "Folder for compiled programs.")
-
+platforms = Option(
+    "platforms", None, _anything, "Platforms to use, e.g. 'cpu'; set before the first computation.",
+    lambda value: xla_runtime.configure(platforms=value),
+)  # fmt: skip
+num_cpu_devices = Option(
+    "num_cpu_devices", None, _optional_int, "Simulated CPU devices; set before the first computation.",
+    lambda value: xla_runtime.configure(num_cpu_devices=value),
+)  # fmt: skip
+compilation_cache_dir = Option(
+    "compilation_cache_dir", None, _anything, "Folder for compiled programs.",
+    lambda value: xla_runtime.configure(cache_dir=value),
+)  # fmt: skip
 
 _derive_defaults()
 

@@ -185,8 +185,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         env[id(var)] = value
     for var, value in zip(jaxpr.invars, args, strict=True):
         env[id(var)] = value
-    last_use = _last_uses(jaxpr)
-    for eqn, dying in zip(jaxpr.eqns, last_use, strict=True):
+    dying_at = last_uses(jaxpr)
+    for eqn, dying in zip(jaxpr.eqns, dying_at, strict=True):
         inputs = [v.val if type(v) is Literal else env[id(v)] for v in eqn.invars]
         out = eqn.primitive.bind(*inputs, **eqn.params)
         if eqn.primitive.multiple_results:
@@ -199,7 +199,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     return [v.val if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
 
-def _last_uses(jaxpr: Jaxpr) -> list[list[int]]:
+def last_uses(jaxpr: Jaxpr) -> list[list[int]]:
     """For each equation, the ids of the variables that no later equation needs."""
     seen = {id(v) for v in jaxpr.outvars}
     out = []

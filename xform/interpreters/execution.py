@@ -25,7 +25,7 @@ class Compiled:
     __slots__ = ("device", "donated", "executable", "hidden", "out_avals", "platform_device")
 
     def __init__(self, executable: Any, out_avals: Sequence[ShapedArray], hidden: list[Any], device: Any, donated: Any):
-        self.executable, self.out_avals, self.hidden = executable, list(out_avals), hidden
+        self.executable, self.out_avals, self.hidden = executable, list(out_avals), list(hidden)
         self.device = device  # the XLA device
         self.donated = tuple(i for i, d in enumerate(donated) if d)
         self.platform_device = None if device is default_device() else device

@@ -11,7 +11,7 @@ from typing import Any
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
 from xform.core.trace import Primitive, Tracer
-from xform.interpreters import passes
+from xform.interpreters import execution, host, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr
 from xform.interpreters.lowering import Context, Value
@@ -39,10 +39,10 @@ class CallPrimitive(Primitive):
 
 
 def _run(*args: Any, jaxpr: ClosedJaxpr, name: str) -> list[Any]:
-    from xform.interpreters import execution
-
     if state.disable_jit or state.debug_nans or state.debug_infs:
         return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+    if host.prefers_host(jaxpr):
+        return host.run(jaxpr, args)
     return execution.run(jaxpr, args)
 
 
@@ -101,6 +101,8 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 
 jit_p = CallPrimitive("jit", _run)
 jit_p.abstract_eval = lambda *avals, jaxpr, name: jaxpr.out_avals
+jit_p.host = lambda *args, jaxpr, name: host.host_function(jaxpr)(*args)
+jit_p.is_cheap_on_host = True
 jit_p.jvp = _jvp
 jit_p.linearize = _linearize
 jit_p.transpose = _transpose

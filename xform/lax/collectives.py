@@ -25,9 +25,10 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import add_p, div_p, mul_p
 from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim, convert, iota_p, linear_jvp, reshape, transpose
-from xform.lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim, index_take
+from xform.lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 
 
 class CollectivePrimitive(Primitive):
@@ -187,6 +188,16 @@ all_gather_p.lower = _all_gather_lower
 # ppermute
 
 
+def _rows(x: Any, index: np.ndarray) -> Any:
+    """``x[index]``, for known indices within range."""
+    shape = get_aval(x).shape
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, len(shape))), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    mode = GatherScatterMode.PROMISE_IN_BOUNDS
+    return gather(x, index[:, None], numbers, (1, *shape[1:]), mode=mode)
+
+
 def _ppermute_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[Any, ...], perm: Any) -> Any:
     (x,), (d,) = args, dims
     if axis.axis_name not in axes:
@@ -195,7 +206,7 @@ def _ppermute_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes
     source, received = np.zeros(axis.size, np.int32), np.zeros(axis.size, bool)
     for s, t in perm:
         source[t], received[t] = s, True
-    out = index_take(x, (source,), (0,))
+    out = _rows(x, source)
     if received.all():
         return out, 0
     mask = broadcast_in_dim(received, get_aval(out).shape, (0,))

@@ -114,6 +114,7 @@ def elementwise(
 
     p.abstract_eval = types
     p.host = host_in_float32(host) if widen and not isinstance(host, np.ufunc) else host
+    p.is_cheap_on_host = isinstance(host, np.ufunc)
     p.batch = lambda axis, args, dims, **params: elementwise_batch(p, args, dims, params)
     if lower is not None:
         p.lower = lower_elementwise(lower_in_float32(lower) if widen else lower)

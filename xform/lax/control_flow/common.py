@@ -9,9 +9,11 @@ from typing import Any
 from xform.core import dtypes, tree
 from xform.core.array import ArrayImpl, get_aval, own
 from xform.core.avals import ShapedArray
+from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Tracer
 from xform.interpreters.forward import with_consts
+from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
 from xform.lax.shapes import convert
 
@@ -22,6 +24,18 @@ HOST_BUDGET = 3000
 def as_arrays(leaves: Sequence[Any]) -> list[Any]:
     """Leaves of operands as arrays (Python scalars weakly typed)."""
     return [x if isinstance(x, ArrayImpl | Tracer) else own(x) for x in leaves]
+
+
+def debugging() -> bool:
+    """Whether every operation is to be evaluated on its own."""
+    return state.disable_jit or state.debug_nans or state.debug_infs
+
+
+def host_step(closed: ClosedJaxpr) -> Callable[..., Sequence[Any]]:
+    """A body as a function of ndarrays."""
+    if not debugging():
+        return host_function(closed)
+    return lambda *xs: [host_value(o) for o in eval_jaxpr(closed.jaxpr, closed.consts, *xs)]
 
 
 def trace_body(

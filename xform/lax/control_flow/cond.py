@@ -15,7 +15,7 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
-from xform.core.trace import Tracer, concrete_or_none
+from xform.core.trace import Tracer, evaluate
 from xform.interpreters import passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
@@ -30,9 +30,8 @@ from xform.lax.shapes import broadcast_in_dim, convert
 Branches = tuple[ClosedJaxpr, ...]
 
 
-def _run(index: Any, *operands: Any, branches: Branches) -> list[Any]:
-    i = min(max(int(concrete_or_none(index)), 0), len(branches) - 1)
-    return eval_jaxpr(branches[i].jaxpr, branches[i].consts, *operands)
+def _host(index: Any, *operands: Any, branches: Branches) -> Sequence[Any]:
+    return common.host_step(branches[min(max(int(index), 0), len(branches) - 1)])(*operands)
 
 
 def _types(index: ShapedArray, *operands: ShapedArray, branches: Branches) -> list[ShapedArray]:
@@ -164,8 +163,9 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
     return eqn.replace(outvars=outvars, params={"branches": new}), [True] * len(outvars)
 
 
-cond_p = CallPrimitive("cond", _run)
+cond_p = CallPrimitive("cond", lambda *args, **params: evaluate(cond_p, args, params))
 cond_p.abstract_eval = _types
+cond_p.host = _host
 cond_p.jvp = _jvp
 cond_p.linearize = _linearize
 cond_p.transpose = _transpose

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from xform.core import tree
-from xform.core.array import ArrayImpl, get_aval, host_value
+from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
-from xform.core.config import state
 from xform.core.errors import api_boundary
-from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, eval_jaxpr
-from xform.interpreters import passes
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
+from xform.core.trace import evaluate
+from xform.interpreters import execution, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
 from xform.interpreters.lowering import Context, Value
@@ -36,31 +36,27 @@ def _run(
     *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int
 ) -> list[Any]:
     """On the host if the loop is short, else compiled."""
-    debugging = state.disable_jit or state.debug_nans or state.debug_infs
-    if length * (len(jaxpr.eqns) + 1) <= common.HOST_BUDGET or debugging:
-        return _run_host(args, jaxpr, length, reverse, num_consts, num_carry)
-    from xform.interpreters import execution
-
     params = {
         "jaxpr": jaxpr, "length": length, "reverse": reverse, "num_consts": num_consts, "num_carry": num_carry,
         "unroll": unroll,
     }  # fmt: skip
+    if length * (len(jaxpr.eqns) + 1) <= common.HOST_BUDGET or common.debugging():
+        return evaluate(scan_p, args, params)
     return execution.run(common.program_of(scan_p, args, params, jaxpr), args)
 
 
-def _run_host(
-    args: Sequence[Any], jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int
+def _host(
+    *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int
 ) -> list[Any]:
     consts, carry, xs = _split(args, num_consts, num_carry)
-    xs = [host_value(x) for x in xs]
-    ys_avals = jaxpr.out_avals[num_carry:]
-    ys = [np.empty((length, *a.shape), a.dtype) for a in ys_avals]
+    step = common.host_step(jaxpr)
+    ys = [np.empty((length, *a.shape), a.dtype) for a in jaxpr.out_avals[num_carry:]]
     for i in reversed(range(length)) if reverse else range(length):
-        out = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *consts, *carry, *[ArrayImpl(x[i]) for x in xs])
+        out = step(*consts, *carry, *[x[i] for x in xs])
         carry = out[:num_carry]
         for y, value in zip(ys, out[num_carry:], strict=True):
-            y[i] = host_value(value)
-    return [*carry, *[ArrayImpl(y) for y in ys]]
+            y[i] = value
+    return [*carry, *ys]
 
 
 def _types(
@@ -345,6 +341,7 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 
 scan_p = CallPrimitive("scan", _run)
 scan_p.abstract_eval = _types
+scan_p.host = _host
 scan_p.jvp = _jvp
 scan_p.linearize = _linearize
 scan_p.transpose = _transpose

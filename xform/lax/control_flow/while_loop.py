@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes, tree
-from xform.core.array import get_aval
+from xform.core.array import ArrayImpl, get_aval, host_value
 from xform.core.avals import ShapedArray
-from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Tracer, concrete_or_none
+from xform.interpreters import execution
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
 from xform.interpreters.lowering import Context, Value
@@ -41,23 +42,35 @@ def _run(
     *args: Any, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int
 ) -> list[Any]:
     """On the host while that is cheap, the rest compiled."""
-    cond_consts, body_consts, carry = _split(args, cond_nconsts, body_nconsts)
-    debugging = state.disable_jit or state.debug_nans or state.debug_infs
-    cost = len(cond_jaxpr.eqns) + len(body_jaxpr.eqns) + 1
-    spent = 0
-    while spent < common.HOST_BUDGET or debugging:
-        (go,) = eval_jaxpr(cond_jaxpr.jaxpr, cond_jaxpr.consts, *cond_consts, *carry)
-        if not bool(concrete_or_none(go)):
-            return carry
-        carry = eval_jaxpr(body_jaxpr.jaxpr, body_jaxpr.consts, *body_consts, *carry)
-        spent += cost
-    from xform.interpreters import execution
-
-    operands = [*cond_consts, *body_consts, *carry]
     params = {
         "cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts,
     }  # fmt: skip
+    trips = None if common.debugging() else common.HOST_BUDGET // (len(cond_jaxpr.eqns) + len(body_jaxpr.eqns) + 1)
+    token = quiet_begin()
+    try:
+        done, carry = _loop(trips, [host_value(x) for x in args], **params)
+    finally:
+        quiet_end(token)
+    outs = [ArrayImpl(x, None, a) for x, a in zip(carry, body_jaxpr.out_avals, strict=True)]
+    if done:
+        return outs
+    operands = [*args[: cond_nconsts + body_nconsts], *outs]
     return execution.run(common.program_of(while_p, operands, params, body_jaxpr), operands)
+
+
+def _loop(
+    trips: int | None, args: Sequence[Any], *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
+    body_nconsts: int,
+) -> tuple[bool, list[Any]]:  # fmt: skip
+    """At most `trips` steps on ndarrays; tells whether the loop came to its end."""
+    cond_consts, body_consts, carry = _split(args, cond_nconsts, body_nconsts)
+    condition, step = common.host_step(cond_jaxpr), common.host_step(body_jaxpr)
+    while condition(*cond_consts, *carry)[0]:
+        if trips == 0:
+            return False, carry
+        carry = list(step(*body_consts, *carry))
+        trips = None if trips is None else trips - 1
+    return True, carry
 
 
 def _types(
@@ -197,6 +210,7 @@ def _lower(
 
 while_p = CallPrimitive("while", _run)
 while_p.abstract_eval = _types
+while_p.host = lambda *args, **params: _loop(None, args, **params)[1]
 while_p.jvp = _jvp
 while_p.linearize = _linearize
 while_p.batch = _batch
