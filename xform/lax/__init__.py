@@ -4,11 +4,24 @@ May import: `xform.interpreters`, `xform.core`.
 """
 
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
+from xform.lax.bitwise import (
+    bitcast_convert_type,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    clz,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
 from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
 from xform.lax.dot import Precision, dot_general
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xform.lax.identities import stop_gradient
 from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
 from xform.lax.reductions import (
     argmax,
@@ -22,6 +35,7 @@ from xform.lax.reductions import (
     reduce_sum,
     reduce_xor,
 )
+from xform.lax.rounding import RoundingMethod, ceil, floor, is_finite, nextafter, reduce_precision, round
 from xform.lax.scatter import (
     ScatterDimensionNumbers,
     scatter,
@@ -58,6 +72,7 @@ from xform.lax.slicing import (
     slice_in_dim,
 )
 from xform.lax.sorting import sort, sort_key_val
+from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
 from xform.lax.transcendental import (
     acos,
     acosh,

@@ -31,6 +31,7 @@ def linear_unary(
     `transpose` is ``(ct, aval of the operand, **params) -> cotangent``; `batch` is ``(axis, x, dim, **params)``.
     """
     p = Primitive(name)
+    p.is_cheap_on_host = True
     p.abstract_eval = types
     p.host = host
     p.jvp = lambda primals, ts, **params: linear_jvp(p, primals[0], ts[0], params)

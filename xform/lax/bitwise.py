@@ -1,0 +1,197 @@
+"""Operations on bits: logic, shifts, counts, and reinterpretation as another dtype.
+
+May import: `lax.families`, `lax.shapes`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.core.trace import Primitive
+from xform.interpreters import batching
+from xform.interpreters.tangents import zero_of
+from xform.lax.families import apply, elementwise
+
+and_p = elementwise("and", np.bitwise_and, accepts="bool or integer", lower="and", function="bitwise_and")
+or_p = elementwise("or", np.bitwise_or, accepts="bool or integer", lower="or", function="bitwise_or")
+xor_p = elementwise("xor", np.bitwise_xor, accepts="bool or integer", lower="xor", function="bitwise_xor")
+not_p = elementwise("not", np.invert, accepts="bool or integer", lower="not", function="bitwise_not")
+
+
+def _unsigned(x: Any) -> Any:
+    """The same bits as unsigned integers."""
+    return x.view(f"u{x.dtype.itemsize}")
+
+
+def _signed(x: Any) -> Any:
+    return x.view(f"i{x.dtype.itemsize}")
+
+
+# NumPy, like XLA, shifts by the width or more, or by a negative number, to 0 (or to the sign's bits).
+
+shift_left_p = elementwise("shift_left", np.left_shift, accepts="integer", lower="shift_left")
+
+shift_right_logical_p = elementwise(
+    "shift_right_logical",
+    lambda x, y: np.right_shift(_unsigned(x), _unsigned(y)).view(x.dtype),
+    accepts="integer",
+    lower="shift_right_logical",
+)
+
+shift_right_arithmetic_p = elementwise(
+    "shift_right_arithmetic",
+    lambda x, y: np.right_shift(_signed(x), _signed(y)).view(x.dtype),
+    accepts="integer",
+    lower="shift_right_arithmetic",
+)
+
+
+def _clz_host(x: Any) -> Any:
+    bits = _unsigned(x).astype(np.uint64)
+    high, low = bits >> np.uint64(32), bits & np.uint64(0xFFFFFFFF)
+    length = np.where(high > 0, np.frexp(high)[1] + 32, np.frexp(low)[1])
+    return (x.dtype.itemsize * 8 - length).astype(x.dtype)
+
+
+population_count_p = elementwise(
+    "population_count",
+    lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
+    accepts="integer",
+    lower="popcnt",
+)
+
+clz_p = elementwise("clz", _clz_host, accepts="integer", lower="count_leading_zeros")
+
+
+# bitcast_convert_type
+
+
+def _bitcast_types(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
+    if "b" in (dtypes.kinds[x.dtype], dtypes.kinds[new_dtype]) or min(old, new) < 8:
+        raise TypeError(f"lax.bitcast_convert_type: {x.str_short()} can't be seen as {new_dtype}")
+    if old == new:
+        return ShapedArray(x.shape, new_dtype)
+    if old > new:
+        return ShapedArray((*x.shape, old // new), new_dtype)
+    if not x.shape or x.shape[-1] * old != new:
+        raise TypeError(
+            f"lax.bitcast_convert_type: {x.str_short()} can't be seen as {new_dtype}: the last axis must have length "
+            f"{new // old}"
+        )
+    return ShapedArray(x.shape[:-1], new_dtype)
+
+
+def _bitcast_host(x: Any, *, new_dtype: np.dtype) -> Any:
+    old, new = x.dtype.itemsize, new_dtype.itemsize
+    if old == new:
+        return x.view(new_dtype)
+    x = np.ascontiguousarray(x)[..., None] if old > new else np.ascontiguousarray(x)
+    out = x.view(new_dtype)
+    return out if old > new else out[..., 0]
+
+
+def _bitcast_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: np.dtype) -> Any:
+    out = bitcast_convert_type_p.bind(*primals, new_dtype=new_dtype)
+    return out, zero_of(out)
+
+
+def _bitcast_batch(axis: Any, args: Sequence[Any], dims: Sequence[int], *, new_dtype: np.dtype) -> Any:
+    x = batching.move_to(args[0], dims[0], axis.size)  # away from the last axis, which may go
+    return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
+
+
+bitcast_convert_type_p = Primitive("bitcast_convert_type")
+bitcast_convert_type_p.abstract_eval = _bitcast_types
+bitcast_convert_type_p.host = _bitcast_host
+bitcast_convert_type_p.jvp = _bitcast_jvp
+bitcast_convert_type_p.batch = _bitcast_batch
+bitcast_convert_type_p.lower = lambda ctx, x, *, new_dtype: ctx.op("bitcast_convert", [x], ctx.out)
+
+
+@api_boundary
+def bitwise_and(x: Any, y: Any) -> Any:
+    """Elementwise and, of booleans or of the bits of integers."""
+    return apply(and_p, x, y)
+
+
+@api_boundary
+def bitwise_or(x: Any, y: Any) -> Any:
+    """Elementwise or, of booleans or of the bits of integers."""
+    return apply(or_p, x, y)
+
+
+@api_boundary
+def bitwise_xor(x: Any, y: Any) -> Any:
+    """Elementwise exclusive or, of booleans or of the bits of integers."""
+    return apply(xor_p, x, y)
+
+
+@api_boundary
+def bitwise_not(x: Any) -> Any:
+    """Elementwise complement, of booleans or of the bits of integers."""
+    return apply(not_p, x)
+
+
+@api_boundary
+def shift_left(x: Any, y: Any) -> Any:
+    """Shift the bits of `x` to the left by `y`; 0 if `y` is negative or at least the number of bits."""
+    return apply(shift_left_p, x, y)
+
+
+@api_boundary
+def shift_right_logical(x: Any, y: Any) -> Any:
+    """Shift the bits of `x` to the right by `y`, filling with zeros; 0 if `y` is negative or too large.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> x = np.array([-8], np.int8)
+    >>> lax.shift_right_logical(x, 1).tolist(), lax.shift_right_arithmetic(x, 1).tolist()
+    ([124], [-4])
+    """
+    return apply(shift_right_logical_p, x, y)
+
+
+@api_boundary
+def shift_right_arithmetic(x: Any, y: Any) -> Any:
+    """Shift the bits of `x` to the right by `y`, filling with the highest bit."""
+    return apply(shift_right_arithmetic_p, x, y)
+
+
+@api_boundary
+def population_count(x: Any) -> Any:
+    """Number of bits that are set, elementwise, in the dtype of `x`."""
+    return apply(population_count_p, x)
+
+
+@api_boundary
+def clz(x: Any) -> Any:
+    """Number of leading zero bits, elementwise, in the dtype of `x`."""
+    return apply(clz_p, x)
+
+
+@api_boundary
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The same bits as another dtype.
+
+    A narrower dtype appends an axis for the parts of an element; a wider one takes the last axis, whose length must
+    fit. Derivatives are zero.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> hex(int(lax.bitcast_convert_type(np.float32(1.0), np.uint32)))
+    '0x3f800000'
+    >>> lax.bitcast_convert_type(np.ones((2, 4), np.int8), np.int32).tolist()
+    [16843009, 16843009]
+    """
+    new_dtype = dtypes.canonicalize_dtype(dtypes.check_user_dtype(new_dtype, "bitcast_convert_type"))
+    if get_aval(operand).dtype == new_dtype:
+        return operand
+    return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
