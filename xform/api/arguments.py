@@ -37,7 +37,9 @@ def canonical_argnums(what: str, argnums: Any, n_args: int) -> tuple[int, ...]:
         numbers = (operator.index(argnums),)
     for i in numbers:
         if not -n_args <= i < n_args:
-            raise ValueError(f"{what}: argument number {i} is out of range for a call with {n_args} positional arguments")
+            raise ValueError(
+                f"{what}: argument number {i} is out of range for a call with {n_args} positional arguments"
+            )
     return tuple(i % n_args for i in numbers)
 
 

@@ -1,7 +1,7 @@
 """`jit`, and the stages behind it: `Traced`, `Lowered`, `Compiled`.
 
-A call flattens its arguments, looks up (structure, avals, static arguments, configuration), executes, and wraps. What is
-found is an `_Entry`: the jaxpr, and its executable.
+A call flattens its arguments, looks up (structure, avals, static arguments, configuration), executes, and wraps.
+What is found is an `_Entry`: the jaxpr, and its executable.
 
 May import: `api.arguments`, `lax.calls`, `interpreters`.
 """
@@ -108,14 +108,14 @@ class JitFunction:
             return entry.out_tree.unflatten(self._run_host(entry.host, leaves, entry.out_avals))
         if (compiled := entry.compiled) is None:
             return None
-        buffers = [
-            x._on_device(None) if (b := x._buffer) is None or type(b) is Pending else b for x in leaves
-        ]
+        buffers = [x._on_device(None) if (b := x._buffer) is None or type(b) is Pending else b for x in leaves]
         outs = compiled.executable.execute(compiled.hidden + buffers)
         return entry.out_tree.unflatten([ArrayImpl(None, b, a) for b, a in zip(outs, entry.out_avals, strict=True)])
 
     @staticmethod
-    def _run_host(program: Callable[..., tuple], leaves: Sequence[ArrayImpl], out_avals: Sequence[Any]) -> list[ArrayImpl]:
+    def _run_host(
+        program: Callable[..., tuple], leaves: Sequence[ArrayImpl], out_avals: Sequence[Any]
+    ) -> list[ArrayImpl]:
         values = [x._fetch() if (h := x._host) is None else h for x in leaves]
         token = quiet_begin()
         try:
@@ -197,7 +197,11 @@ class JitFunction:
         static = [(i, args[i]) for i in sorted(numbers) if i < len(args)]
         static_kwargs = [(k, kwargs[k]) for k in sorted(kwargs) if k in self._static_names]
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
-        return dynamic, {k: v for k, v in kwargs.items() if k not in self._static_names}, (*static, *static_kwargs)
+        return (
+            dynamic,
+            {k: v for k, v in kwargs.items() if k not in self._static_names},
+            (*static, *static_kwargs),
+        )
 
     def _trace(self, treedef: Any, has_kwargs: bool, avals: Sequence[Any], static: tuple, n_args: int) -> _Entry:
         out_tree: Any = None
@@ -462,7 +466,9 @@ class Compiled:
         for x, want in zip(leaves, self._traced.jaxpr.in_avals, strict=True):
             have = get_aval(x)
             if have.shape != want.shape or have.dtype != want.dtype:
-                raise TypeError(f"{name} was compiled for an argument of {want.str_short()}, called with {have.str_short()}")
+                raise TypeError(
+                    f"{name} was compiled for an argument of {want.str_short()}, called with {have.str_short()}"
+                )
         return self.out_tree.unflatten(self._compiled(leaves))
 
     def as_text(self) -> str:

@@ -314,7 +314,11 @@ def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any
     out_tree, aux_tree, n = trees
     nonzero_out = found.nonzero_out[:n]
     jaxpr = Jaxpr(
-        found.jaxpr.constvars, found.jaxpr.invars, found.jaxpr.outvars[: sum(nonzero_out)], found.jaxpr.eqns, name_of(fun)
+        found.jaxpr.constvars,
+        found.jaxpr.invars,
+        found.jaxpr.outvars[: sum(nonzero_out)],
+        found.jaxpr.eqns,
+        name_of(fun),
     )
     in_avals = tuple(get_aval(x).to_tangent_aval() for x in leaves)
     out_avals = tuple(get_aval(x).to_tangent_aval() for x in found.outs[:n])
@@ -436,7 +440,10 @@ def _check_jacobian_dtypes(name: str, leaves: Sequence[Any], holomorphic: bool, 
 
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian of `fun`, column by column in forward mode: best for tall Jacobians.
 
@@ -549,7 +556,10 @@ def _split_inputs(columns: Any, leaves: Sequence[Any], treedef: Any) -> Any:
 
 
 def hessian(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """The matrix of second derivatives: forward over reverse mode.
 
@@ -560,4 +570,3 @@ def hessian(
     [[6.0, 0.0], [0.0, 12.0]]
     """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
-

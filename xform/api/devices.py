@@ -33,7 +33,9 @@ def devices(backend: str | None = None) -> list[Device]:
     return list(xla.devices(backend))
 
 
-def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[Device]:
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
     """The devices of this process."""
     return devices(backend)
 
@@ -64,7 +66,9 @@ def process_count(backend: str | None = None) -> int:
 
 
 @api_boundary
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False, may_alias: bool | None = None) -> Any:
+def device_put(
+    x: Any, device: Any = None, *, src: Any = None, donate: bool = False, may_alias: bool | None = None
+) -> Any:
     """Put the arrays of a pytree on a device.
 
     Computations then run there. The call returns at once; the transfer goes on in the background.

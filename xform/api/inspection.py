@@ -61,7 +61,12 @@ class ShapeDtypeStruct:
 
     def update(self, **parts: Any) -> "ShapeDtypeStruct":
         """A copy with some parts replaced."""
-        old = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type, "sharding": self.sharding}
+        old = {
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "weak_type": self.weak_type,
+            "sharding": self.sharding,
+        }
         return ShapeDtypeStruct(**{**old, **parts})
 
 

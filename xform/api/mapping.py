@@ -73,9 +73,7 @@ def vmap(
         outs, out_dims = batching.batch(flat, leaves, dims, size, axis_name)
         (out_tree,) = out_trees
         targets = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
-        return out_tree.unflatten(
-            [_place(fun, o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)]
-        )
+        return out_tree.unflatten([_place(fun, o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)])
 
     return mapped
 
@@ -102,7 +100,9 @@ def mapped_axes(
         lines = "\n".join(f"  {size}: argument {where}" for size, where in sizes.items())
         raise ValueError(f"{what}: mapped axes must have one length, got\n{lines}")
     if not sizes:
-        raise ValueError(f"{what}: no argument is mapped: in_axes must name an axis for at least one, or give axis_size")
+        raise ValueError(
+            f"{what}: no argument is mapped: in_axes must name an axis for at least one, or give axis_size"
+        )
     return dims, next(iter(sizes))
 
 

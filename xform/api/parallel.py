@@ -7,7 +7,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-
 from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, name_of
 from xform.api.mapping import mapped_axes
 from xform.backends import xla
@@ -95,7 +94,9 @@ def pmap(
         axes_of_args = in_axes
         if isinstance(in_axes, tuple):
             if len(in_axes) != len(args):
-                raise ValueError(f"{what}: in_axes={in_axes} has {len(in_axes)} entries, the call {len(args)} arguments")
+                raise ValueError(
+                    f"{what}: in_axes={in_axes} has {len(in_axes)} entries, the call {len(args)} arguments"
+                )
             axes_of_args = tuple(a for i, a in enumerate(in_axes) if i not in static_nums)
         leaves, in_tree = flat_arrays(what, (dynamic, kwargs))
         axes = tree.flatten_axes("pmap in_axes", in_tree, (axes_of_args, 0))
@@ -160,5 +161,3 @@ def _place(x: Any, target: Any) -> Any:
     if not target:
         return x
     return transpose(x, [*range(1, target + 1), 0, *range(target + 1, ndim)])
-
-

@@ -159,9 +159,7 @@ def put_shards(arrays: Sequence[Any], devices: Sequence[Device]) -> Buffer:
     types = {(part.aval.shape, part.aval.dtype) for part in parts}
     if len(types) > 1:
         raise ValueError(f"put_shards: the shapes and dtypes differ: {sorted(map(str, types))}")
-    return xla_runtime.extension.ArrayImpl(
-        parts[0].aval, _placement(*devices), parts, True, _skip_checks=True
-    )
+    return xla_runtime.extension.ArrayImpl(parts[0].aval, _placement(*devices), parts, True, _skip_checks=True)
 
 
 def get(buffer: Buffer) -> np.ndarray:

@@ -10,7 +10,7 @@ array API above this floor.
 May import: `core.avals`, `core.dtypes`, `core.config`, `core.errors`; `backends.xla` when a buffer is needed.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,21 @@ class Array:
     __array_priority__ = 100
 
     aval: ShapedArray
+
+    if TYPE_CHECKING:  # the operators and methods that `xform.numpy` attaches
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __iter__(self) -> Any: ...
+        def _binary(self, other: Any) -> Any: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
+        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
 
     def __init__(self, *args: Any, **kwargs: Any):
         raise TypeError("xform.Array can't be instantiated: make arrays with xform.numpy.array and its kin")

@@ -1,7 +1,8 @@
 """Configuration: one value per thread over a process-wide default, and the thread's current trace.
 
 Every option can be set by an environment variable (``XFORM_ENABLE_X64=0``), for the process
-(``xform.config.update("enable_x64", False)``) or for a ``with`` block of one thread (``with xform.enable_x64(False):``).
+(``xform.config.update("enable_x64", False)``) or for a ``with`` block of one thread
+(``with xform.enable_x64(False):``).
 
 The values live in one `threading.local` subclass: its class attributes are the process-wide values, an attribute set
 on the instance shadows them in one thread. So a read, which hot paths do on every operation, is one attribute.
@@ -45,7 +46,12 @@ class Option:
     """
 
     def __init__(
-        self, name: str, default: Any, parse: Callable[[Any], Any], doc: str, apply: Callable[[Any], None] | None = None
+        self,
+        name: str,
+        default: Any,
+        parse: Callable[[Any], Any],
+        doc: str,
+        apply: Callable[[Any], None] | None = None,
     ):
         self.name, self.parse, self.__doc__, self.apply = name, parse, doc, apply
         value = parse(os.environ.get("XFORM_" + name.upper(), default))
@@ -162,7 +168,10 @@ eager = Option(
     "Which backend evaluates operations outside `jit`; XLA if there is an accelerator.",
 )
 small_programs = Option(
-    "small_programs", "host", _choice("host", "xla"), "Where `jit` runs programs that NumPy finishes before XLA starts."
+    "small_programs",
+    "host",
+    _choice("host", "xla"),
+    "Where `jit` runs programs that NumPy finishes before XLA starts.",
 )
 default_device = Option("default_device", None, _anything, "The device for new arrays and for `jit`; None: the first.")
 disable_jit = Option("disable_jit", False, _flag, "Run jitted functions as plain Python.")
@@ -174,10 +183,16 @@ traceback_filtering = Option(
     "traceback_filtering", "on", _choice("on", "off"), "Whether tracebacks hide the library's own frames."
 )
 numpy_dtype_promotion = Option(
-    "numpy_dtype_promotion", "standard", _choice("standard", "strict"), "'strict': an error where dtypes differ."
+    "numpy_dtype_promotion",
+    "standard",
+    _choice("standard", "strict"),
+    "'strict': an error where dtypes differ.",
 )
 numpy_rank_promotion = Option(
-    "numpy_rank_promotion", "allow", _choice("allow", "raise", "warn"), "What to do when ranks differ in broadcasting."
+    "numpy_rank_promotion",
+    "allow",
+    _choice("allow", "raise", "warn"),
+    "What to do when ranks differ in broadcasting.",
 )
 default_matmul_precision = Option(
     "default_matmul_precision", None, _anything, "Precision of matrix products that name none."

@@ -234,9 +234,7 @@ def dtype(x: Any) -> Any:
         # Subclasses of Python's numbers, as the members of an IntEnum.
         letter = next((k for base, k in _PYTHON.items() if isinstance(x, base)), None)
         if letter is None:
-            raise TypeError(
-                f"expected an array, a scalar or a dtype, got an object of type {type(x).__name__}"
-            )
+            raise TypeError(f"expected an array, a scalar or a dtype, got an object of type {type(x).__name__}")
         found = _DEFAULTS[letter][True]
     found = _supported(found, type(x).__name__)  # type: ignore[arg-type]
     return found if state.enable_x64 else _TO_32_BITS.get(found, found)
@@ -541,9 +539,7 @@ def _node(dtype: np.dtype, weak: bool) -> str:
     return _WEAK_NODE[kinds[dtype]] if weak else dtype.name
 
 
-_promotions = {
-    (mode, x64): _Promotions(mode, x64) for mode in ("standard", "strict") for x64 in (False, True)
-}
+_promotions = {(mode, x64): _Promotions(mode, x64) for mode in ("standard", "strict") for x64 in (False, True)}
 
 
 def promote(a: Any, weak_a: bool, b: Any, weak_b: bool) -> tuple[Any, bool]:

@@ -71,11 +71,22 @@ class Eqn:
         outvars: Sequence[Var],
         src: source.Source | None = None,
     ):
-        self.primitive, self.invars, self.params, self.outvars, self.source = primitive, invars, params, outvars, src
+        self.primitive, self.invars, self.params, self.outvars, self.source = (
+            primitive,
+            invars,
+            params,
+            outvars,
+            src,
+        )
 
     def replace(self, **parts: Any) -> "Eqn":
         """A copy with some parts replaced."""
-        old = {"primitive": self.primitive, "invars": self.invars, "params": self.params, "outvars": self.outvars}
+        old = {
+            "primitive": self.primitive,
+            "invars": self.invars,
+            "params": self.params,
+            "outvars": self.outvars,
+        }
         return Eqn(**{**old, "src": self.source, **parts})
 
     def __repr__(self) -> str:
@@ -331,4 +342,3 @@ def _format_jaxpr(jaxpr: Jaxpr, names: _Names, indent: int) -> list[str]:
     if not eqns:
         return [f"{head}  in ({outs}) }}"]
     return [head, *eqns, f"{pad}  in ({outs}) }}"]
-

@@ -182,9 +182,7 @@ def register_dataclass(
     dropped = frozenset(drop_fields)
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
-            raise TypeError(
-                f"{where}: {nodetype} is not a dataclass, so data_fields and meta_fields are required"
-            )
+            raise TypeError(f"{where}: {nodetype} is not a dataclass, so data_fields and meta_fields are required")
         fields = [f for f in dataclasses.fields(nodetype) if f.name not in dropped]  # type: ignore[arg-type]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
         data_fields = [f.name for f in fields if f.name not in meta_fields]
@@ -253,9 +251,7 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable, *args: Any, **kw: Any) -> "Partial":
-        return super().__new__(
-            cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **kw
-        )
+        return super().__new__(cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **kw)
 
 
 register_pytree_node(

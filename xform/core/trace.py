@@ -12,7 +12,7 @@ A trace that has ended is dead; using one of its tracers raises `UnexpectedTrace
 May import: the rest of `core`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,7 +75,9 @@ class Tracer(Array):
         )
 
     def _concretization(self, kind: type[Exception], what: str, hint: str) -> Exception:
-        return kind(f"{what} needs a concrete value, but this is a traced array of {self.aval}.{self._origin()}\n{hint}")
+        return kind(
+            f"{what} needs a concrete value, but this is a traced array of {self.aval}.{self._origin()}\n{hint}"
+        )
 
     def __bool__(self) -> bool:
         hint = (
@@ -166,6 +168,15 @@ class Primitive:
     lower : (ctx, *operands, **params) -> result name or list
         StableHLO text.
     """
+
+    abstract_eval: Callable[..., Any]
+    host: Callable[..., Any]
+    jvp: Callable[..., Any]
+    linearize: Callable[..., Any]
+    transpose: Callable[..., Any]
+    batch: Callable[..., Any]
+    lower: Callable[..., Any]
+    dce: Callable[..., Any]
 
     multiple_results = False
     # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.
@@ -302,4 +313,3 @@ def axis_frame(name: Any) -> AxisFrame:
 def concrete_or_none(x: Any) -> Any:
     """The host value of x if it is known now, else None."""
     return None if isinstance(x, Tracer) else host_value(x)
-

@@ -243,9 +243,7 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
     if inner_treedef is None:
         inner_treedef = structure(next(iter(outer_treedef.flatten_up_to(pytree_to_transpose)), None))
     if treedef != outer_treedef.compose(inner_treedef):
-        raise TypeError(
-            f"tree.transpose: expected the structure {outer_treedef.compose(inner_treedef)}, got {treedef}"
-        )
+        raise TypeError(f"tree.transpose: expected the structure {outer_treedef.compose(inner_treedef)}, got {treedef}")
     n = inner_treedef.num_leaves
     return inner_treedef.unflatten([outer_treedef.unflatten(xs[i::n]) for i in range(n)])
 
@@ -276,12 +274,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 def _name(key: KeyEntry) -> Any:
     """The value within a key path entry; users may have entries of their own."""
     match key:
-        case (
-            SequenceKey(idx=value)
-            | DictKey(key=value)
-            | GetAttrKey(name=value)
-            | FlattenedIndexKey(key=value)
-        ):
+        case SequenceKey(idx=value) | DictKey(key=value) | GetAttrKey(name=value) | FlattenedIndexKey(key=value):
             return value
     return key
 
@@ -325,9 +318,7 @@ def flatten_with_path(
     return out, visit(tree, ())
 
 
-def leaves_with_path(
-    tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Any]]:
+def leaves_with_path(tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False) -> list[tuple[KeyPath, Any]]:
     """Pairs of key path and leaf. See `flatten_with_path`."""
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
@@ -378,11 +369,7 @@ def _mismatches(prefix: PyTreeDef, full: PyTreeDef, path: KeyPath = ()) -> Itera
     """Where `prefix` is not a prefix of `full`: key path, and descriptions of both sides there."""
     if prefix is LEAF or prefix is full:
         return
-    if (
-        prefix._node is not full._node
-        or len(prefix._children) != len(full._children)
-        or prefix._aux != full._aux
-    ):
+    if prefix._node is not full._node or len(prefix._children) != len(full._children) or prefix._aux != full._aux:
         yield path, _describe(prefix), _describe(full)
         return
     for key, a, b in zip(_keys(full), prefix._children, full._children):
@@ -416,9 +403,7 @@ def _prefix_error(name: str, full_name: str, path: KeyPath, prefix: str, full: s
     )
 
 
-def prefix_errors(
-    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None
-) -> list[Callable[[str], ValueError]]:
+def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Callable[[str], ValueError]]:
     """What keeps a tree from being a prefix of another: for each place a function from name to exception.
 
     Examples
@@ -477,9 +462,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     return treedef.unflatten(_expand("prefix_tree", "full_tree", prefix_tree, treedef, is_leaf))
 
 
-def flatten_axes(
-    name: str, treedef: PyTreeDef, axis_tree: Any, full_name: str = "the arguments"
-) -> list[Any]:
+def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, full_name: str = "the arguments") -> list[Any]:
     """The leaves of a prefix such as ``in_axes``, where None is a leaf, one for each leaf of a structure.
 
     Parameters

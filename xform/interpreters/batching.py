@@ -90,7 +90,11 @@ def move_to(x: Any, dim: int | None, size: int, target: int = 0) -> Any:
 
 
 def batch(
-    function: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[int | None], size: int, axis_name: Any
+    function: Callable[..., Sequence[Any]],
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    size: int,
+    axis_name: Any,
 ) -> tuple[list[Any], list[int | None]]:
     """Map a function of flat arguments, that returns a list, over the axes `dims`."""
     trace = BatchTrace(size, axis_name)
@@ -120,8 +124,6 @@ def batch_jaxpr(
         batched_out = tuple(d is not None or f for d, f in zip(dims_out, forced, strict=True))
         return [move_to(o, d, size) if b else o for o, d, b in zip(outs, dims_out, batched_out, strict=True)]
 
-    avals = [
-        a.update(shape=(size, *a.shape)) if b else a for a, b in zip(closed.in_avals, batched, strict=True)
-    ]
+    avals = [a.update(shape=(size, *a.shape)) if b else a for a, b in zip(closed.in_avals, batched, strict=True)]
     jaxpr, consts = trace_to_closed(program, avals, closed.jaxpr.name)
     return with_consts(jaxpr, consts), batched_out

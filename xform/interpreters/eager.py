@@ -52,7 +52,10 @@ def _evaluate_checked(primitive: Primitive, args: Sequence[Any], out: Any, param
     results = result if primitive.multiple_results else [result]
     for r in results:
         if dtypes.issubdtype(r.dtype, np.inexact):
-            for on, test, what in ((state.debug_nans, np.isnan, "NaN"), (state.debug_infs, np.isinf, "infinity")):
+            for on, test, what in (
+                (state.debug_nans, np.isnan, "NaN"),
+                (state.debug_infs, np.isinf, "infinity"),
+            ):
                 if on and test(r).any():
                     raise FloatingPointError(f"{what} in the result of '{primitive}'")
     avals = out if primitive.multiple_results else [out]

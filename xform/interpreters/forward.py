@@ -92,9 +92,7 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJax
     return with_consts(jaxpr, consts), nonzero_out
 
 
-def jvp_jaxpr_fixed(
-    closed: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out: tuple[bool, ...]
-) -> ClosedJaxpr:
+def jvp_jaxpr_fixed(closed: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out: tuple[bool, ...]) -> ClosedJaxpr:
     """Like `jvp_jaxpr`, with the given tangents among the results, zeros made where need be."""
     jaxpr, found = jvp_jaxpr(closed, nonzero)
     if found == nonzero_out:

@@ -1,8 +1,8 @@
 """Whole jaxprs on the host: each becomes a Python function of ndarrays that calls the host rules one after the other.
 
-It needs no XLA and no compilation worth mentioning, and costs about 0.4 us an equation. So it also runs what is too small
-for XLA: a compiled call costs about 2.5 us, 0.1 more for each argument and 0.9 for each result, before it computes anything.
-Which of the two runs a program depends on the program alone, so that the same call always gives the same bits.
+It needs no XLA and no compilation worth mentioning, and costs about 0.4 us an equation. So it also runs what is too
+small for XLA: a compiled call costs about 2.5 us, 0.1 more for each argument and 0.9 for each result, before it computes
+anything. Which of the two runs a program depends on the program alone, so that the same call always gives the same bits.
 
 May import: `xform.core`, `xform.backends.numpy`.
 """
@@ -104,4 +104,3 @@ def _cost(jaxpr: Jaxpr, budget: float) -> float:
 def prefers_host(closed: ClosedJaxpr) -> bool:
     """Whether `jit` should run this program on the host."""
     return state.small_programs == "host" and state.eager == "numpy" and is_small(closed)[0]
-

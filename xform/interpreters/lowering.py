@@ -201,7 +201,9 @@ class Context:
         """`broadcast_in_dim`; by default of a scalar."""
         if x.shape == tuple(shape):
             return x
-        return self.op("broadcast_in_dim", [x], x.aval.update(shape=shape), f"broadcast_dimensions = {i64s(dimensions)}")
+        return self.op(
+            "broadcast_in_dim", [x], x.aval.update(shape=shape), f"broadcast_dimensions = {i64s(dimensions)}"
+        )
 
     def full(self, shape: Sequence[int], value: Any, dtype: Any) -> Value:
         """A constant array of one value."""
@@ -233,9 +235,7 @@ class Context:
             env[id(var)] = value
         outs, location = self.outs, self._location
         for eqn in jaxpr.eqns:
-            operands = [
-                self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in eqn.invars
-            ]
+            operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in eqn.invars]
             self.outs = [v.aval for v in eqn.outvars]
             if self.module.debug_info and eqn.source is not None:
                 code = eqn.source[0]
@@ -360,7 +360,10 @@ def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:
     free = list(enumerate(closed.out_avals))
     out = {}
     for i, (aval, d) in enumerate(zip(closed.in_avals, donated, strict=False)):
-        match = next((k for k, (_, o) in enumerate(free) if d and o.shape == aval.shape and o.dtype == aval.dtype), None)
+        match = next(
+            (k for k, (_, o) in enumerate(free) if d and o.shape == aval.shape and o.dtype == aval.dtype),
+            None,
+        )
         if match is not None:
             out[i] = f" {{tf.aliasing_output = {free.pop(match)[0]} : i32}}"
     return out

@@ -74,7 +74,9 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, name: str) ->
     known = [a for a, lin in zip(args, linear, strict=True) if not lin]
     outs = iter(jit_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, name=name))
     which = iter(nonzero_out)
-    return [None if not lin else next(outs) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)]
+    return [
+        None if not lin else next(outs) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)
+    ]
 
 
 def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, name: str) -> Any:

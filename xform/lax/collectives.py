@@ -1,7 +1,7 @@
 """Collectives: operations across a named axis, of `vmap` or of `pmap`.
 
-Each has one batch rule for the axis being one that `vmap` maps (then it is an operation along that axis), and one lowering
-for an axis over devices. A primitive's `axes` are the names of the axes it works across.
+Each has one batch rule for the axis being one that `vmap` maps (then it is an operation along that axis), and one
+lowering for an axis over devices. A primitive's `axes` are the names of the axes it works across.
 
 May import: the other modules of `lax`.
 """
@@ -37,7 +37,8 @@ class CollectivePrimitive(Primitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         trace = state.trace
         for t in itertools.chain(
-            (a._trace for a in args if isinstance(a, Tracer)), (axis_frame(name).trace for name in params["axes"])
+            (a._trace for a in args if isinstance(a, Tracer)),
+            (axis_frame(name).trace for name in params["axes"]),
         ):
             if t is not None and (trace is None or t.level > trace.level):
                 trace = t
@@ -225,7 +226,9 @@ def _ppermute_lower(ctx: Context, x: Value, *, axes: tuple[Any, ...], perm: tupl
 ppermute_p = CollectivePrimitive("ppermute")
 ppermute_p.abstract_eval = lambda x, *, axes, perm: x
 ppermute_p.jvp = lambda primals, ts, **params: linear_jvp(ppermute_p, primals[0], ts[0], params)
-ppermute_p.transpose = lambda ct, x, *, axes, perm: [ppermute_p.bind(ct, axes=axes, perm=tuple((t, s) for s, t in perm))]
+ppermute_p.transpose = lambda ct, x, *, axes, perm: [
+    ppermute_p.bind(ct, axes=axes, perm=tuple((t, s) for s, t in perm))
+]
 ppermute_p.batch = _ppermute_batch
 ppermute_p.lower = _ppermute_lower
 
@@ -383,7 +386,13 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
 @api_boundary
 def all_to_all(
-    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+    x: Any,
+    axis_name: Any,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Any = None,
+    tiled: bool = False,
 ) -> Any:
     """Exchange pieces along a named axis: split an array axis, send piece j to position j, and stack what arrives.
 

@@ -1,8 +1,9 @@
-"""Cumulative sums, products, extremes; linear recurrences, which are their derivatives; the general prefix scan.
+"""Cumulative operations; linear recurrences, which are their derivatives; the general prefix scan.
 
-The derivative of a product by one factor is the product of all others, which a division does not give where a factor
-is zero. So here derivatives are linear recurrences ``t[k] = a[k] * t[k-1] + b[k]``, an operation that is closed under
-differentiation. `reduce_prod` gets its derivative here, too: the others are a cumulative product from each side.
+The derivative of a product by one factor is the product of all others, which a division does not give where
+a factor is zero. So here derivatives are linear recurrences ``t[k] = a[k] * t[k-1] + b[k]``, an operation that
+is closed under differentiation. `reduce_prod` gets its derivative here, too: what stands before and after
+a factor are cumulative products.
 
 May import: the other modules of `lax`, control flow included.
 """
@@ -25,7 +26,8 @@ from xform.lax import families
 from xform.lax.arithmetic import add_p, max_p, min_p, mul_p, sub_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.control_flow import scan
-from xform.lax.reductions import WIDE, highest, lowest, reduce_prod_p, reduce_sum_p
+from xform.lax.control_flow.common import as_arrays
+from xform.lax.reductions import accumulator, highest, lowest, reduce_prod_p, reduce_sum_p
 from xform.lax.shapes import check_axes, convert, full, moveaxis, reshape, rev, transpose
 from xform.lax.slicing import concatenate, pad_p, slice_in_dim
 from xform.lax.transcendental import exp_p, log1p_p
@@ -48,11 +50,13 @@ def shift(x: Any, axis: int, reverse: bool, fill: Any) -> Any:
     return pad_p.bind(x, np.asarray(fill, x.dtype)[()], padding_config=tuple(config))
 
 
-def _lower_scan(step: Callable[..., Any], initial: Callable[[np.dtype], Any], parallel: Callable[..., Any]) -> Any:
+def _lower_scan(
+    step: Callable[..., Any], initial: Callable[[np.dtype], Any], parallel: Callable[..., Any]
+) -> Any:
     """A lowering rule for ``out[k] = step(out[k-1], *(x[k] for x in operands))``, from an initial value.
 
-    On CPU it is a loop over the axis (benchmarks/cumulative.py: as fast as any way, and quick to compile); elsewhere
-    ``parallel(*operands, axis, reverse)``.
+    On CPU it is a loop over the axis, as fast as any other way that was measured and quick to compile; elsewhere
+    it is ``parallel(*operands, axis, reverse)``.
     """
 
     def serial(*xs: Any, axis: int, reverse: bool) -> Any:
@@ -72,7 +76,7 @@ def _lower_scan(step: Callable[..., Any], initial: Callable[[np.dtype], Any], pa
     def widened(function: Callable[..., Any]) -> Callable[..., Any]:
         def program(*xs: Any, **params: Any) -> Any:
             dtype = xs[0].dtype
-            return convert(function(*(convert(x, WIDE.get(dtype, dtype)) for x in xs), **params), dtype)
+            return convert(function(*(convert(x, accumulator(dtype)) for x in xs), **params), dtype)
 
         return lower_as(program)
 
@@ -100,9 +104,9 @@ def _cumulative(
         return x
 
     def host(x: Any, *, axis: int, reverse: bool) -> Any:
-        wide = WIDE.get(x.dtype)
-        out = ufunc.accumulate(_flipped(x if wide is None else x.astype(wide), axis, reverse), axis, wide or x.dtype)
-        return _flipped(out if wide is None else out.astype(x.dtype), axis, reverse)
+        wide = accumulator(x.dtype)
+        out = ufunc.accumulate(_flipped(x.astype(wide, copy=False), axis, reverse), axis, wide)
+        return _flipped(out.astype(x.dtype, copy=False), axis, reverse)
 
     def rule(primals: Sequence[Any], ts: Sequence[Any], *, axis: int, reverse: bool) -> Any:
         (x,), (g,) = primals, ts
@@ -131,7 +135,9 @@ def _extreme_jvp(g: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
     zero, half, one = np.array([0, 0.5, 1]).astype(x.dtype)
     ties = eq_p.bind(shift(out, axis, reverse, np.nan), out)
     weight = select_n_p.bind(eq_p.bind(x, out), zero, select_n_p.bind(ties, one, half))
-    return linear_recurrence_p.bind(sub_p.bind(one, weight), mul_p.bind(weight, g), axis=axis, reverse=reverse)
+    return linear_recurrence_p.bind(
+        sub_p.bind(one, weight), mul_p.bind(weight, g), axis=axis, reverse=reverse
+    )
 
 
 def _logsumexp_jvp(g: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
@@ -170,22 +176,25 @@ cumlogsumexp_p = _cumulative(
 )
 
 
-# linear_recurrence(a, b): t[k] = a[k] * t[k-1] + b[k] along an axis (k+1 for k-1 if reversed), from t = 0; linear in b.
+# linear_recurrence(a, b): t[k] = a[k] * t[k-1] + b[k] along an axis (k+1 for k-1 if reversed), from t = 0.
+# It is linear in b.
 
 
 def _recurrence_types(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
     families.check_kind("linear_recurrence", [a, b], "inexact")
     families.check_same_dtype("linear_recurrence", [a, b])
     if a.shape != b.shape:
-        raise TypeError(f"lax.linear_recurrence: operands must have one shape, got {a.str_short()}, {b.str_short()}")
+        raise TypeError(
+            f"lax.linear_recurrence: operands must have one shape, got {a.str_short()}, {b.str_short()}"
+        )
     _check_axis("linear_recurrence", b, axis)
     return b.strong
 
 
 def _recurrence_host(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
-    """Step by step over all lanes, or lane by lane as a banded triangular system, whatever is the shorter loop."""
+    """Step by step over all lanes, or lane by lane as a banded triangular system: the shorter loop."""
     dtype = b.dtype
-    wide = WIDE.get(dtype, dtype)
+    wide = accumulator(dtype)
     a, b = (np.moveaxis(_flipped(x, axis, reverse), axis, 0) for x in (a, b))
     out = np.array(b, wide)
     a = a.astype(wide, copy=False)
@@ -318,7 +327,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @api_boundary
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """All prefixes combined: ``out[k] = fn(...fn(fn(x[0], x[1]), x[2])..., x[k])``, in a logarithmic number of steps.
+    """Combine all prefixes: ``out[k] = fn(...fn(fn(x[0], x[1]), x[2])..., x[k])``, in about 2 log2(n) calls.
 
     Parameters
     ----------
@@ -335,8 +344,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
     Notes
     -----
-    The scheme is Ladner and Fischer's, "Parallel prefix computation", J. ACM 27 (1980): neighbours are combined in
-    pairs, the half as long sequence is scanned, and what is left between is filled in; less than 2 n calls' work.
+    The scheme is that of R. E. Ladner and M. J. Fischer, "Parallel prefix computation", J. ACM 27 (1980):
+    neighbours are combined in pairs, the sequence of half the length is scanned, and every other element filled in.
 
     Examples
     --------
@@ -347,6 +356,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not callable(fn):
         raise TypeError(f"lax.associative_scan: fn must be a function of two arguments, got {fn!r}")
     leaves, treedef = tree.flatten(elems)
+    leaves = as_arrays(leaves)
     if not leaves:
         return elems
     axes = [_axis_of(x, axis) for x in leaves]
@@ -357,9 +367,11 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
     def combine(first: list[Any], then: list[Any]) -> list[Any]:
         out, structure = tree.flatten(fn(treedef.unflatten(first), treedef.unflatten(then)))
-        if structure != treedef or any(get_aval(o).shape != get_aval(x).shape for o, x in zip(out, then, strict=True)):
+        if structure != treedef or any(
+            get_aval(o).shape != get_aval(x).shape for o, x in zip(out, then, strict=True)
+        ):
             raise TypeError(
-                "lax.associative_scan: fn must return what it is given, slices of any length along the axis: from "
+                "lax.associative_scan: fn must return arrays like those it is given, of any length: from "
                 f"{[get_aval(x).str_short() for x in then]} it made {[get_aval(o).str_short() for o in out]}"
             )
         return out

@@ -1,7 +1,7 @@
 """`pmap` as an operation: a jaxpr run once per device, on the rows of its mapped operands.
 
-``pmap[jaxpr axis_name axis_size mapped] *operands``: each result has one row per device. Evaluated it runs on the devices;
-inside a compiled program for one device it is the batched program.
+``pmap[jaxpr axis_name axis_size mapped] *operands``: each result has one row per device. Evaluated it runs on the
+devices; inside a compiled program for one device it is the batched program.
 
 May import: `xform.core`, `xform.interpreters`, `lax.calls`.
 """
@@ -47,7 +47,9 @@ def _types(*avals: ShapedArray, jaxpr: ClosedJaxpr, axis_size: int, **_: Any) ->
     return [a.update(shape=(axis_size, *a.shape)) for a in jaxpr.out_avals]
 
 
-def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, mapped: tuple[bool, ...], **params: Any) -> Any:
+def _jvp(
+    primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, mapped: tuple[bool, ...], **params: Any
+) -> Any:
     nonzero = tuple(not is_zero(t) for t in ts)
     with scope(params["axis_name"], params["axis_size"]):
         derived, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
@@ -107,7 +109,13 @@ def _transpose(
 
 
 def _batch(
-    axis: Any, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: ClosedJaxpr, mapped: tuple[bool, ...], **params: Any
+    axis: Any,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    *,
+    jaxpr: ClosedJaxpr,
+    mapped: tuple[bool, ...],
+    **params: Any,
 ) -> Any:
     # The mapped axis of vmap comes after that over the devices.
     args = [
@@ -120,7 +128,13 @@ def _batch(
 
 
 def _lower(
-    ctx: Context, *args: Value, jaxpr: ClosedJaxpr, axis_name: Any, axis_size: int, mapped: tuple[bool, ...], devices: Any
+    ctx: Context,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    axis_name: Any,
+    axis_size: int,
+    mapped: tuple[bool, ...],
+    devices: Any,
 ) -> list[Value]:
     return ctx.call(_batched(jaxpr, axis_name, axis_size, mapped), args)
 

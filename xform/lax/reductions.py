@@ -52,8 +52,12 @@ def reduction(
     return p
 
 
-# Sums and products of narrow floats are accumulated in float32, on the host and by XLA alike.
-WIDE = {np.dtype(np.float16): np.dtype(np.float32), np.dtype(dtypes.bfloat16): np.dtype(np.float32)}
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """What sums and products are accumulated in, on the host and by XLA alike: narrow floats in float32."""
+    return _FLOAT32 if dtype.itemsize < 4 and families.is_narrow_float(dtype) else dtype
+
+
+_FLOAT32 = np.dtype(np.float32)
 
 
 def reduce_with(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -62,21 +66,23 @@ def reduce_with(ufunc: np.ufunc) -> Callable[..., Any]:
     def host(x: Any, *, axes: tuple[int, ...]) -> Any:
         if not axes:
             return x
-        wide = WIDE.get(x.dtype)
-        if wide is not None:
+        wide = accumulator(x.dtype)
+        if wide is not x.dtype:
             return ufunc.reduce(x.astype(wide), axes).astype(x.dtype)
-        return ufunc.reduce(x, axes, x.dtype)
+        return ufunc.reduce(x, axes, wide)
 
     return host
 
 
-def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.dtype], Any]) -> Callable[..., Value]:
+def lower_reduce(
+    operation: str | Callable[..., Value], identity: Callable[[np.dtype], Any]
+) -> Callable[..., Value]:
     """Lowering to stablehlo.reduce with one StableHLO operation, or a function that writes several."""
 
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
         out = ctx.out
         if operation in ("add", "multiply"):
-            x = ctx.convert(x, WIDE.get(x.dtype, x.dtype))
+            x = ctx.convert(x, accumulator(x.dtype))
         scalar = ShapedArray((), x.dtype)
 
         def body(ctx: Context, a: Value, b: Value) -> list[Value]:
@@ -84,7 +90,9 @@ def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.d
 
         region = ctx.region(body, [scalar, scalar])
         start = ctx.constant(identity(x.dtype), x.dtype)
-        result = ctx.op("reduce", [x, start], out.update(dtype=x.dtype), f"dimensions = {i64s(axes)}", [region])
+        result = ctx.op(
+            "reduce", [x, start], out.update(dtype=x.dtype), f"dimensions = {i64s(axes)}", [region]
+        )
         return ctx.convert(result, out.dtype)
 
     return lower
@@ -114,26 +122,30 @@ reduce_prod_p = reduction(
 
 def lowest(dtype: np.dtype) -> Any:
     """What no element is smaller than."""
-    if dtype == bool:
-        return False
-    if dtypes.issubdtype(dtype, np.integer):
-        return dtypes.iinfo(dtype).min
-    return _extreme_float(dtype, -1)
+    match dtypes.kinds[dtype]:
+        case "b":
+            return False
+        case "i" | "u":
+            return dtypes.iinfo(dtype).min
+    return _extreme_float(dtype, -np.inf)
 
 
 def highest(dtype: np.dtype) -> Any:
     """What no element is larger than."""
-    if dtype == bool:
-        return True
-    if dtypes.issubdtype(dtype, np.integer):
-        return dtypes.iinfo(dtype).max
-    return _extreme_float(dtype, 1)
+    match dtypes.kinds[dtype]:
+        case "b":
+            return True
+        case "i" | "u":
+            return dtypes.iinfo(dtype).max
+    return _extreme_float(dtype, np.inf)
 
 
-def _extreme_float(dtype: np.dtype, sign: int) -> Any:
+def _extreme_float(dtype: np.dtype, infinity: float) -> Any:
     """An infinity; the largest finite number of the types that have none."""
-    extreme = np.asarray(sign * np.inf).astype(dtype)
-    return extreme[()] if np.isinf(extreme) else sign * dtypes.finfo(dtype).max
+    if dtype.kind == "c":
+        return dtype.type(complex(infinity, infinity))
+    extreme = np.asarray(infinity).astype(dtype)[()]
+    return extreme if np.isinf(extreme) else np.sign(infinity) * dtypes.finfo(dtype).max
 
 
 def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Callable[..., Any]:
@@ -147,7 +159,7 @@ def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Calla
 
 def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
     def write(ctx: Context, a: Value, b: Value) -> Value:
-        if not dtypes.issubdtype(a.dtype, np.complexfloating):
+        if not families.is_complex(a):
             return ctx.op(operation, [a, b], a.aval)
         keep = complex_before(ctx, a, b, direction)
         return ctx.op("select", [keep, a, b], a.aval)
@@ -157,18 +169,17 @@ def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
 
 def complex_before(ctx: Context, a: Value, b: Value, direction: str) -> Value:
     """Whether `a` is NaN or before `b` in lexicographic order; `direction` is GT or LT."""
-    mask = ShapedArray(a.shape, bool)
-    part = a.aval.update(dtype=dtypes.finfo(a.dtype).dtype)
+    part = a.aval.update(dtype=families.real_dtype(a.dtype))
     (ar, ai), (br, bi) = ([ctx.op(p, [x], part) for p in ("real", "imag")] for x in (a, b))
 
     def compare(x: Value, y: Value, how: str) -> Value:
-        return ctx.op("compare", [x, y], mask, f"comparison_direction = #stablehlo<comparison_direction {how}>")
+        return families.compare(ctx, x, y, how)
 
-    def both(x: Value, y: Value) -> Value:
-        return ctx.op("and", [x, y], mask)
+    def both(p: Value, q: Value) -> Value:
+        return ctx.op("and", [p, q], p.aval)
 
-    def either(x: Value, y: Value) -> Value:
-        return ctx.op("or", [x, y], mask)
+    def either(p: Value, q: Value) -> Value:
+        return ctx.op("or", [p, q], p.aval)
 
     b_is_number = both(compare(br, br, "EQ"), compare(bi, bi, "EQ"))
     first = either(compare(ar, br, direction), both(compare(ar, br, "EQ"), compare(ai, bi, direction)))
@@ -182,7 +193,7 @@ def _extreme_jvp(p: Primitive) -> Callable[..., Any]:
     def jvp(primals: Sequence[Any], ts: Sequence[Any], *, axes: tuple[int, ...]) -> Any:
         (x,), (t,) = primals, ts
         out = p.bind(x, axes=axes)
-        if type(t) is Zero:
+        if type(t) is Zero or not x.size:
             return out, zero_of(out)
         kept = tuple(d for d in range(x.ndim) if d not in axes)
         attained = convert(eq_p.bind(x, broadcast_in_dim(out, x.shape, kept)), x.dtype)
@@ -194,7 +205,9 @@ def _extreme_jvp(p: Primitive) -> Callable[..., Any]:
 
 def _extreme(name: str, ufunc: np.ufunc, operation: str, direction: str) -> Primitive:
     identity = lowest if operation == "maximum" else highest
-    p = reduction(name, _extreme_host(ufunc, identity), accepts="any", lower=_extreme_lower(operation, direction))
+    p = reduction(
+        name, _extreme_host(ufunc, identity), accepts="any", lower=_extreme_lower(operation, direction)
+    )
     p.jvp = _extreme_jvp(p)
     return p
 
@@ -230,13 +243,17 @@ def _arg_extreme(name: str, method: str, direction: str, reduce_p: Primitive) ->
         if not 0 <= axis < x.ndim:
             raise ValueError(f"lax.{name}: axis {axis} is out of range for {x.str_short()}")
         if not x.shape[axis]:
-            raise ValueError(f"lax.{name}: axis {axis} of {x.str_short()} is empty, so there is no extreme element")
+            raise ValueError(
+                f"lax.{name}: axis {axis} of {x.str_short()} is empty, so there is no extreme element"
+            )
         return ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
 
     def host(x: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
         return getattr(x, method)(axes[0]).astype(index_dtype)
 
-    def batch(axis: Any, args: Sequence[Any], dims: Sequence[int], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+    def batch(
+        axis: Any, args: Sequence[Any], dims: Sequence[int], *, axes: tuple[int, ...], index_dtype: Any
+    ) -> Any:
         (x,), (d,), (a,) = args, dims, axes
         shifted = a + (a >= d)
         return p.bind(x, axes=(shifted,), index_dtype=index_dtype), d - (shifted < d)
@@ -254,22 +271,21 @@ def _arg_extreme(name: str, method: str, direction: str, reduce_p: Primitive) ->
 
 def _lower_arg_extreme(ctx: Context, x: Value, axis: int, direction: str) -> Value:
     """Reduce pairs of value and index."""
-    index = ctx.out.update(shape=())
-    scalar, mask = ShapedArray((), x.dtype), ShapedArray((), bool)
+    index, scalar = ctx.out.update(shape=()), x.aval.update(shape=())
 
-    def compare(a: Value, b: Value, how: str) -> Value:
-        return ctx.op("compare", [a, b], mask, f"comparison_direction = #stablehlo<comparison_direction {how}>")
+    def before(ctx: Context, a: Value, b: Value) -> Value:
+        if families.is_complex(x):
+            return complex_before(ctx, a, b, direction)
+        less = families.compare(ctx, a, b, direction)
+        if dtypes.kinds[x.dtype] != "f":
+            return less
+        return ctx.op("or", [less, families.compare(ctx, a, a, "NE")], less.aval)
 
     def body(ctx: Context, a: Value, i: Value, b: Value, j: Value) -> list[Value]:
-        if dtypes.issubdtype(x.dtype, np.complexfloating):
-            before = complex_before(ctx, a, b, direction)
-        else:
-            before = compare(a, b, direction)
-            if dtypes.issubdtype(x.dtype, np.floating):
-                before = ctx.op("or", [before, compare(a, a, "NE")], mask)
-        tie = compare(a, b, "EQ")
-        first = ctx.op("or", [before, ctx.op("and", [tie, compare(i, j, "LT")], mask)], mask)
-        return [ctx.op("select", [first, a, b], scalar), ctx.op("select", [first, i, j], index)]
+        a_first, b_first = before(ctx, a, b), before(ctx, b, a)
+        tie = families.compare(ctx, a_first, b_first, "EQ")  # also of two NaN
+        a_first = ctx.op("select", [tie, families.compare(ctx, i, j, "LT"), a_first], tie.aval)
+        return [ctx.op("select", [a_first, a, b], scalar), ctx.op("select", [a_first, i, j], index)]
 
     places = ctx.op("iota", [], x.aval.update(dtype=index.dtype), f"iota_dimension = {axis} : i64")
     start = [
@@ -388,8 +404,8 @@ def reduce(
     init_values : pytree like it, of scalars
         What the reduction starts from.
     computation : function of two pytrees of scalars, to one like them
-        Associative, which is not checked; elements are combined in their order, in pairs, pairs of pairs and so on.
-        `lax.add`, `mul`, `max`, `min`, `bitwise_and`, `bitwise_or`, `bitwise_xor` are recognised.
+        Associative, which is not checked. `lax.add`, `mul`, `max`, `min`, `bitwise_and`, `bitwise_or` and
+        `bitwise_xor` are recognised; else neighbours are combined in pairs, pairs of pairs, and so on.
 
     Returns
     -------
@@ -411,14 +427,20 @@ def reduce(
             f"{tree.map(_short, operands)} and {tree.map(_short, init_values)}"
         )
     axes = canonical_axes("reduce", xs[0], dimensions)
-    init = [convert(i, a.dtype, a.weak_type and get_aval(i).weak_type) for i, a in zip(init, avals, strict=True)]
+    init = [
+        convert(i, a.dtype, a.weak_type and get_aval(i).weak_type) for i, a in zip(init, avals, strict=True)
+    ]
     scalars = [a.update(shape=()) for a in avals]
 
     def combine(*args: Any) -> list[Any]:
         n = len(args) // 2
         out, structure = tree.flatten(computation(treedef.unflatten(args[:n]), treedef.unflatten(args[n:])))
-        if structure != treedef or any(get_aval(o).str_short() != s.str_short() for o, s in zip(out, scalars)):
-            raise TypeError(f"lax.reduce: computation must return scalars like its arguments, {scalars}, got {out}")
+        if structure != treedef or any(
+            get_aval(o).str_short() != s.str_short() for o, s in zip(out, scalars)
+        ):
+            raise TypeError(
+                f"lax.reduce: computation must return scalars like its arguments, {scalars}, got {out}"
+            )
         return out
 
     eqns = trace_to_closed(combine, [*scalars, *scalars], "reduce")[0].jaxpr.eqns

@@ -253,7 +253,8 @@ def start_index_scalars(
     dtype = np.dtype(np.int32) if traced == {np.dtype(np.int32)} else dtypes.default_int()
     low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
     return [
-        convert(s, dtype) if isinstance(s, Tracer) else dtype.type(min(max(s, low), high)) for s in wrapped
+        convert(s, dtype, s.weak_type) if isinstance(s, Tracer) else dtype.type(min(max(s, low), high))
+        for s in wrapped
     ]
 
 
@@ -270,7 +271,7 @@ def wrap_index(index: Any, n: int, wrap: bool) -> Any:
         index = select_n_p.bind(gt_p.bind(index, most), index, most)
     wide = dtypes.itemsize_bits(index.dtype) > 32 or index.dtype == np.uint32 or n >= 2**31
     signed = dtypes.issubdtype(index.dtype, np.signedinteger)
-    index = convert(index, dtypes.default_int() if wide else np.dtype(np.int32))
+    index = convert(index, dtypes.default_int() if wide else np.dtype(np.int32), index.weak_type)
     if not wrap or not signed:
         return index
     scalar = index.dtype.type

@@ -22,16 +22,18 @@ from xform.interpreters.lowering import Context, Value
 from xform.lax.shapes import check_axes
 
 
-def _sort_types(
-    *operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int
-) -> list[ShapedArray]:
+def _sort_types(*operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
     shapes = {x.shape for x in operands}
     if len(shapes) != 1:
-        raise TypeError(f"lax.sort: operands must have one shape, got {', '.join(x.str_short() for x in operands)}")
+        raise TypeError(
+            f"lax.sort: operands must have one shape, got {', '.join(x.str_short() for x in operands)}"
+        )
     if not 0 <= dimension < operands[0].ndim:
         raise ValueError(f"lax.sort: dimension {dimension} is out of range for {operands[0].str_short()}")
     if not 1 <= num_keys <= len(operands):
-        raise ValueError(f"lax.sort: num_keys must be in 1..{len(operands)} (the number of operands), got {num_keys}")
+        raise ValueError(
+            f"lax.sort: num_keys must be in 1..{len(operands)} (the number of operands), got {num_keys}"
+        )
     return list(operands)
 
 
@@ -62,7 +64,9 @@ def _sortable(x: Any) -> Any:
     return x.astype(np.float32 if dtypes.issubdtype(x.dtype, np.floating) else np.int8)
 
 
-def _sort_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int, **params: Any) -> Any:
+def _sort_batch(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int, **params: Any
+) -> Any:
     d = next(d for d in dims if d is not None)
     args = [batching.move_to(x, dim, axis.size, d) for x, dim in zip(args, dims, strict=True)]
     return sort_p.bind(*args, dimension=dimension + (dimension >= d), **params), [d] * len(args)
@@ -74,7 +78,11 @@ def _sort_lower(
     pairs = [ShapedArray((), x.dtype) for x in operands for _ in range(2)]
 
     def body(ctx: Context, *args: Value) -> list[Value]:
-        keys = [key for k in range(num_keys) for key in zip(*map(_keys_of(ctx), args[2 * k : 2 * k + 2]), strict=True)]
+        keys = [
+            key
+            for k in range(num_keys)
+            for key in zip(*map(_keys_of(ctx), args[2 * k : 2 * k + 2]), strict=True)
+        ]
         return [_before(ctx, keys)]
 
     region = ctx.region(body, pairs)
@@ -87,7 +95,12 @@ MASK = ShapedArray((), bool)
 
 def _compare(ctx: Context, a: Value, b: Value, how: str, kind: str = "") -> Value:
     attributes = f"comparison_direction = #stablehlo<comparison_direction {how}>"
-    return ctx.op("compare", [a, b], MASK, attributes + (kind and f", compare_type = #stablehlo<comparison_type {kind}>"))
+    return ctx.op(
+        "compare",
+        [a, b],
+        MASK,
+        attributes + (kind and f", compare_type = #stablehlo<comparison_type {kind}>"),
+    )
 
 
 def _keys_of(ctx: Context) -> Any:
@@ -159,7 +172,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         raise TypeError("lax.sort: at least one operand is needed")
     aval = get_aval(operands[0])
     (dimension,) = check_axes("sort", operator.index(dimension), aval.ndim, aval.str_short())
-    out = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=operator.index(num_keys))
+    out = sort_p.bind(
+        *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
+    )
     return out[0] if single else tuple(out)
 
 
@@ -167,5 +182,3 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """Sort `keys` along an axis, and `values` in the same order."""
     return sort((keys, values), dimension, is_stable)
-
-

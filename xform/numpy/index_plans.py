@@ -264,7 +264,7 @@ def _index_vectors(
     dtype = np.dtype(np.int32) if small and set(traced) == {np.dtype(np.int32)} else dtypes.default_int()
     columns = []
     for x, at in components:
-        x = convert(x, dtype) if isinstance(x, Tracer) else x.astype(dtype)
+        x = convert(x, dtype, x.weak_type) if isinstance(x, Tracer) else x.astype(dtype)
         x = reshape(x, _aligned(x, at, len(positions)))
         if x.shape != full:
             x = broadcast_in_dim_p.bind(x, shape=full, broadcast_dimensions=tuple(range(len(full))))

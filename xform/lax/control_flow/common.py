@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xform.core import dtypes, tree
-from xform.core.array import ArrayImpl, get_aval, own
+from xform.core.array import ArrayImpl, get_aval, host_value, own
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
@@ -59,9 +59,7 @@ def trace_body(
     return closed, consts, out_tree
 
 
-def merge_consts(
-    closed: Sequence[ClosedJaxpr], consts: Sequence[Sequence[Any]]
-) -> tuple[list[ClosedJaxpr], list[Any]]:
+def merge_consts(closed: Sequence[ClosedJaxpr], consts: Sequence[Sequence[Any]]) -> tuple[list[ClosedJaxpr], list[Any]]:
     """Give several jaxprs one list of leading constants."""
     position: dict[int, int] = {}
     merged: list[Any] = []
@@ -115,7 +113,12 @@ def fixpoint(step: Callable[[tuple[bool, ...]], Sequence[bool]], start: Sequence
 def program_of(primitive: Any, operands: Sequence[Any], params: dict[str, Any], owner: ClosedJaxpr) -> ClosedJaxpr:
     """A jaxpr of one equation, cached on one of its inner jaxprs."""
     avals = tuple(get_aval(x) for x in operands)
-    key = ("program", primitive, avals, tuple((k, v if isinstance(v, int | bool) else id(v)) for k, v in params.items()))
+    key = (
+        "program",
+        primitive,
+        avals,
+        tuple((k, v if isinstance(v, int | bool) else id(v)) for k, v in params.items()),
+    )
     found = owner.cache.get(key)
     if found is None:
         invars = [Var(None, a) for a in avals]
@@ -147,7 +150,9 @@ def check_same(
 
 
 def settle_carry(
-    where: str, init: Sequence[Any], trace: Callable[[Sequence[ShapedArray]], tuple[ClosedJaxpr, list[Any], Any, Any]]
+    where: str,
+    init: Sequence[Any],
+    trace: Callable[[Sequence[ShapedArray]], tuple[ClosedJaxpr, list[Any], Any, Any]],
 ) -> tuple[list[Any], tuple[ClosedJaxpr, list[Any], Any, Any]]:
     """Trace a loop body, whose carry may lose its weak types on the way.
 
@@ -159,9 +164,7 @@ def settle_carry(
         new = traced[3]
         if len(new) != len(avals):
             return list(init), traced
-        stronger = [
-            a.weak_type and not b.weak_type and a.shape == b.shape for a, b in zip(avals, new, strict=True)
-        ]
+        stronger = [a.weak_type and not b.weak_type and a.shape == b.shape for a, b in zip(avals, new, strict=True)]
         if not any(stronger):
             break
         init = [

@@ -262,5 +262,3 @@ def _bind(what: str, index: Any, functions: Sequence[Callable[..., Any]], operan
     ]
     branches = [common.retype_outputs(b, out_avals) for b in branches]
     return out_tree.unflatten(cond_p.bind(index, *consts, *leaves, branches=tuple(branches)))
-
-

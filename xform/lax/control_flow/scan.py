@@ -60,7 +60,13 @@ def _host(
 
 
 def _types(
-    *avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int
+    *avals: ShapedArray,
+    jaxpr: ClosedJaxpr,
+    length: int,
+    reverse: bool,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
 ) -> list[ShapedArray]:
     outs = jaxpr.out_avals
     return outs[:num_carry] + [a.update(shape=(length, *a.shape)) for a in outs[num_carry:]]
@@ -75,13 +81,20 @@ def _reorder(derived: ClosedJaxpr, order: Sequence[int], out_order: Sequence[int
 
 
 def _jvp(
-    primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
+    primals: Sequence[Any],
+    ts: Sequence[Any],
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
 ) -> Any:
     consts, carry, xs = _split(primals, num_consts, num_carry)
     const_ts, carry_ts, xs_ts = _split(ts, num_consts, num_carry)
     nz_consts, nz_xs = [not is_zero(t) for t in const_ts], [not is_zero(t) for t in xs_ts]
     nz = common.fixpoint(
-        lambda c: jvp_jaxpr(jaxpr, (*nz_consts, *c, *nz_xs))[1][:num_carry], [not is_zero(t) for t in carry_ts]
+        lambda c: jvp_jaxpr(jaxpr, (*nz_consts, *c, *nz_xs))[1][:num_carry],
+        [not is_zero(t) for t in carry_ts],
     )
     nonzero = (*nz_consts, *nz, *nz_xs)
     nonzero_out = (*nz, *jvp_jaxpr(jaxpr, nonzero)[1][num_carry:])
@@ -98,7 +111,12 @@ def _jvp(
         *range(n_c, n), *range(t_carry, t_carry + len(xs_ts)),
     ]  # fmt: skip
     k = n_out + sum(nz)
-    out_order = [*range(num_carry), *range(n_out, k), *range(num_carry, n_out), *range(k, n_out + sum(nonzero_out))]
+    out_order = [
+        *range(num_carry),
+        *range(n_out, k),
+        *range(num_carry, n_out),
+        *range(k, n_out + sum(nonzero_out)),
+    ]
     key = ("scan_jvp", nonzero)
     if key not in jaxpr.cache:
         jaxpr.cache[key] = _reorder(derived, order, out_order)
@@ -114,7 +132,13 @@ def _jvp(
 
 
 def _linearize(
-    primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, **params: Any
+    primals: Sequence[Any],
+    ts: Sequence[Any],
+    *,
+    jaxpr: ClosedJaxpr,
+    num_consts: int,
+    num_carry: int,
+    **params: Any,
 ) -> Any:
     """Forward scan with stacked residuals, and a linear scan over them.
 
@@ -140,15 +164,26 @@ def _linearize(
     xs_ts = [t for t in xs_ts if not is_zero(t)]
     rest = iter(
         scan_p.bind(
-            *[found[i] for i in invariant], *const_ts, *carry_ts, *[found[i] for i in stacked], *xs_ts,
-            jaxpr=linear, num_consts=len(invariant) + len(const_ts), num_carry=len(carry_ts), **params,
-        )  # fmt: skip
+            *[found[i] for i in invariant],
+            *const_ts,
+            *carry_ts,
+            *[found[i] for i in stacked],
+            *xs_ts,
+            jaxpr=linear,
+            num_consts=len(invariant) + len(const_ts),
+            num_carry=len(carry_ts),
+            **params,
+        )
     )
     return outs, [next(rest) if z else zero_of(o) for o, z in zip(outs, nonzero_out, strict=True)]
 
 
 def _split_body(
-    jaxpr: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out: tuple[bool, ...], num_consts: int, num_carry: int
+    jaxpr: ClosedJaxpr,
+    nonzero: tuple[bool, ...],
+    nonzero_out: tuple[bool, ...],
+    num_consts: int,
+    num_carry: int,
 ) -> tuple[ClosedJaxpr, ClosedJaxpr, list[int], list[int]]:
     """Forward and linear bodies, and where among the scan's operands and results the residuals are found.
 
@@ -216,7 +251,11 @@ def _transpose(
 
 
 def _transposed_body(
-    jaxpr: ClosedJaxpr, lin_consts: tuple[bool, ...], lin_xs: tuple[bool, ...], nz_ys: tuple[bool, ...], num_carry: int
+    jaxpr: ClosedJaxpr,
+    lin_consts: tuple[bool, ...],
+    lin_xs: tuple[bool, ...],
+    nz_ys: tuple[bool, ...],
+    num_carry: int,
 ) -> ClosedJaxpr:
     """From (known consts; ct consts, ct carry; ct ys, known xs) to (ct consts, ct carry; ct xs)."""
     key = ("scan_transpose", lin_consts, lin_xs, nz_ys, num_carry)
@@ -276,6 +315,8 @@ def _lower(
     consts, carry, xs = _split(operands, num_consts, num_carry)
     counter = ShapedArray((), np.dtype(np.int64 if length > 2**31 - 1 else np.int32))
     ys = [ctx.full(a.shape, 0, a.dtype) for a in outs[num_carry:]]
+    if not length:
+        return [*carry, *ys]
     state_in = [ctx.constant(0, counter.dtype), *carry, *ys]
     avals = [v.aval for v in state_in]
 
@@ -413,7 +454,13 @@ def scan(
     )
     avals = [get_aval(x) for x in carry]
     common.check_same(
-        "lax.scan", "the carry that f gets (init)", init_tree, avals, "the carry that it returns", carry_tree, carry_avals
+        "lax.scan",
+        "the carry that f gets (init)",
+        init_tree,
+        avals,
+        "the carry that it returns",
+        carry_tree,
+        carry_avals,
     )
     closed = common.retype_outputs(closed, [*avals, *closed.out_avals[len(avals) :]])
     outs = scan_p.bind(
@@ -443,8 +490,9 @@ def _length(leaves: Sequence[Any], treedef: Any, length: Any) -> int:
         lengths.add(operator.index(length))
     if len(lengths) > 1:
         shapes = ", ".join(f"xs{name}: {get_aval(x).str_short()}" for name, x in zip(names, leaves, strict=True))
-        raise ValueError(f"lax.scan: leading lengths differ: {shapes}" + (f", length={length}" if length is not None else ""))
+        raise ValueError(
+            f"lax.scan: leading lengths differ: {shapes}" + (f", length={length}" if length is not None else "")
+        )
     if not lengths:
         raise ValueError("lax.scan: give xs with at least one array, or length")
     return lengths.pop()
-

@@ -74,7 +74,11 @@ def _loop(
 
 
 def _types(
-    *avals: ShapedArray, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int
+    *avals: ShapedArray,
+    cond_jaxpr: ClosedJaxpr,
+    body_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
 ) -> list[ShapedArray]:
     return body_jaxpr.out_avals
 
@@ -86,9 +90,7 @@ def _jvp(
     cond_consts, body_consts, carry = _split(primals, cond_nconsts, body_nconsts)
     _, body_ts, carry_ts = _split(ts, cond_nconsts, body_nconsts)
     nz_consts = tuple(not is_zero(t) for t in body_ts)
-    nz = common.fixpoint(
-        lambda c: jvp_jaxpr(body_jaxpr, nz_consts + c)[1], [not is_zero(t) for t in carry_ts]
-    )
+    nz = common.fixpoint(lambda c: jvp_jaxpr(body_jaxpr, nz_consts + c)[1], [not is_zero(t) for t in carry_ts])
     derived = jvp_jaxpr_fixed(body_jaxpr, nz_consts + nz, nz)
     const_ts = [t for t in body_ts if not is_zero(t)]
     carried_ts = [instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z]
@@ -118,7 +120,11 @@ def _linearize(
     _, body_ts, carry_ts = _split(ts, cond_nconsts, body_nconsts)
     if all(is_zero(t) for t in (*body_ts, *carry_ts)):
         outs = while_p.bind(
-            *primals, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, cond_nconsts=cond_nconsts, body_nconsts=body_nconsts
+            *primals,
+            cond_jaxpr=cond_jaxpr,
+            body_jaxpr=body_jaxpr,
+            cond_nconsts=cond_nconsts,
+            body_nconsts=body_nconsts,
         )
         return outs, [zero_of(o) for o in outs]
     if any(isinstance(x, Tracer) for x in primals):
@@ -249,7 +255,13 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     )
     avals = [get_aval(x) for x in leaves]
     common.check_same(
-        "lax.while_loop", "the carry (init_val)", treedef, avals, "the result of body_fun", out_tree, out_avals
+        "lax.while_loop",
+        "the carry (init_val)",
+        treedef,
+        avals,
+        "the result of body_fun",
+        out_tree,
+        out_avals,
     )
     cond, cond_consts, cond_tree = common.trace_body(lambda c: cond_fun(c), tree.structure((init_val,)), avals, "cond")
     if cond_tree.num_leaves != 1 or cond.out_avals[0].shape or cond.out_avals[0].dtype != bool:
@@ -263,7 +275,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 @api_boundary
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | None = None) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | None = None
+) -> Any:
     """Apply ``body_fun(i, carry)`` for i from `lower` to `upper` - 1.
 
     With bounds that are known when tracing it is a `scan` and has all derivatives; else a `while_loop`.
