@@ -102,7 +102,7 @@ def test_short_names(dtype, short):
         (1, "~i64[]"),
         (1.0, "~f64[]"),
         (1j, "~c128[]"),
-        (True, "~bool[]"),
+        (True, "bool[]"),
         (np.float32(1), "f32[]"),
         (np.ones((2, 3), ">f4"), "f32[2,3]"),
         (ml_dtypes.bfloat16(1), "bf16[]"),

@@ -222,7 +222,7 @@ def test_dtype_of_values(x, expected):
         np.dtype([("a", int)]),
         np.zeros(2, "timedelta64[s]"),
     ],
-    ids=str,
+    ids=lambda x: type(x).__name__,
 )
 def test_dtype_of_what_is_no_array(x):
     with pytest.raises(TypeError):

@@ -39,7 +39,7 @@ class _Entry:
         self.host: Callable[..., tuple] | None = None  # the host program, if it is faster
 
 
-_ONE_LEAF = tree.structure((0,))
+_LEAF, _ONE_LEAF = tree.structure(0), tree.structure((0,))
 
 
 class JitFunction:
@@ -150,7 +150,7 @@ class JitFunction:
 
     def _remember_single(self, args: tuple, leaves: Sequence[Any], entry: _Entry) -> None:
         """Note a program of one array to one array, for the shortest path."""
-        if len(args) == len(leaves) == 1 and entry.in_tree == _ONE_LEAF and entry.out_tree.num_nodes == 1:
+        if len(args) == len(leaves) == 1 and entry.in_tree == _ONE_LEAF and entry.out_tree == _LEAF:
             if self._single_context is not state.trace_context:
                 self._single_context, self._singles = state.trace_context, {}
             c = entry.compiled
@@ -171,7 +171,8 @@ class JitFunction:
         has_kwargs = bool(dynamic_kwargs or static)
         leaves = [x if type(x) is ArrayImpl else self._leaf(x, i, treedef, has_kwargs) for i, x in enumerate(leaves)]
         avals = [get_aval(x) for x in leaves]
-        key = (state.trace_context, treedef, *avals, *([static] if static else []))
+        # 1, 1.0 and True are equal, but make different programs.
+        key = (state.trace_context, treedef, *avals, *((static, *(type(v) for _, v in static)) if static else ()))
         try:
             entry = self._cache.get(key)
         except TypeError as error:

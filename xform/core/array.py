@@ -316,9 +316,9 @@ def get_aval(x: Any) -> ShapedArray:
     if isinstance(x, Array):
         return x.aval
     if isinstance(x, np.ndarray | np.generic):
-        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype))
+        return ShapedArray(x.shape, dtypes.dtype(x))
     if isinstance(x, _SCALARS):
-        return ShapedArray((), dtypes.dtype(x), True)
+        return ShapedArray((), dtypes.dtype(x), not isinstance(x, bool))
     if hasattr(x, "__array__"):
         return get_aval(np.asarray(x))
     raise TypeError(f"expected an array or a scalar, got {x!r} of type {type(x).__name__}")
