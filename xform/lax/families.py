@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval
+from xform.core.array import Array, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
@@ -255,9 +255,6 @@ def constant(like: Any, value: Any) -> Any:
     return like.dtype.type(value)
 
 
-_PYTHON_SCALARS = frozenset([bool, int, float, complex])
-
-
 def is_narrow_float(dtype: np.dtype) -> bool:
     """Whether a dtype is a float of 16 bits or fewer."""
     return dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating)
@@ -290,16 +287,30 @@ def lower_in_float32(rule: str | Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
+_SCALARS = (bool, int, float, complex)
+
+
 def as_operands(name: str, *args: Any) -> Sequence[Any]:
-    """Convert the arguments of a lax function: Python scalars take the dtype of the arrays beside them."""
-    python = [type(a) in _PYTHON_SCALARS for a in args]
-    if True not in python or False not in python:
+    """Check the arguments of a lax function; Python scalars take the dtype of the arrays beside them."""
+    scalars = 0
+    for a in args:
+        if not isinstance(a, Array | np.ndarray | np.generic):
+            if isinstance(a, _SCALARS):
+                scalars += 1
+            elif not hasattr(a, "__array__"):
+                raise TypeError(f"lax.{name} takes arrays and scalars, got {a!r} of type {type(a).__name__}")
+    if not 0 < scalars < len(args):
         return args
     strong = next((a.dtype for a in map(get_aval, args) if not a.weak_type), None)
     if strong is None:
         return args
     try:
-        return [dtypes.coerce_scalar(x, strong)[()] if p else x for x, p in zip(args, python)]
+        return [
+            dtypes.coerce_scalar(a, strong)[()]
+            if isinstance(a, _SCALARS) and not isinstance(a, np.generic)
+            else a
+            for a in args
+        ]
     except (TypeError, OverflowError) as error:
         raise type(error)(f"lax.{name}: {error}") from None
 
