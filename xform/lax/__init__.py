@@ -3,6 +3,7 @@
 May import: `xform.interpreters`, `xform.core`.
 """
 
+from xform.lax import linalg
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
 from xform.lax.bitwise import (
     bitcast_convert_type,

@@ -1,0 +1,139 @@
+"""Decompositions of matrices and linear equations."""
+
+import numpy as np
+
+from tests.ops.record import Op, Sample, array
+from xform import lax
+
+linalg = lax.linalg
+DTYPES = ("float32", "float64", "complex64", "complex128")
+SQUARE = ((3, 3), (1, 1), (0, 0), (2, 4, 4), (0, 2, 2))
+TALL_AND_WIDE = ((3, 3), (4, 2), (2, 4), (1, 1), (2, 3, 2), (0, 2, 3), (0, 0))
+
+
+def matrices(rng, dtype, shape):
+    """Well conditioned matrices."""
+    x = array(rng, dtype, shape, -1, 1)
+    return (x + 2 * np.eye(*shape[-2:])).astype(dtype)
+
+
+def hermitian(rng, dtype, shape):
+    """Hermitian matrices with eigenvalues near 1, 2, ..."""
+    x = array(rng, dtype, shape, -0.2, 0.2)
+    return (x + x.conj().swapaxes(-1, -2) + np.diag(np.arange(1.0, shape[-1] + 1))).astype(dtype)
+
+
+def each_matrix(function):
+    """A function of matrices on batches of them; `function` returns one array."""
+
+    def batched(*args, **kwargs):
+        batch = args[0].shape[:-2]
+        if not batch:
+            return function(*args, **kwargs)
+        flat = [a.reshape(-1, *a.shape[len(batch) :]) for a in args]
+        if not flat[0].shape[0]:
+            return np.zeros(args[-1].shape, args[-1].dtype)
+        out = np.stack([function(*rows, **kwargs) for rows in zip(*flat, strict=True)])
+        return out.reshape(*batch, *out.shape[1:])
+
+    return batched
+
+
+def bad_input(name, fun):
+    return [
+        (lambda: fun(np.ones((2, 3))), ValueError, rf"{name} takes square matrices .*f64\[2,3\]"),
+        (lambda: fun(np.ones(3)), ValueError, rf"{name} takes square matrices .*f64\[3\]"),
+        (lambda: fun(np.ones((2, 2), np.int32)), TypeError, rf"{name} takes float32.*i32\[2,2\]"),
+    ]
+
+
+# Cholesky
+
+
+def cholesky_samples(rng, dtype):
+    for shape in SQUARE:
+        yield Sample((hermitian(rng, dtype, shape),))
+    yield Sample((hermitian(rng, dtype, (3, 3)),), {"symmetrize_input": False})
+
+
+def cholesky_reference(x, symmetrize_input=True):
+    with np.errstate(all="ignore"):
+        h = (x + np.conj(x.swapaxes(-1, -2))) / 2
+        good = (
+            np.linalg.eigvalsh(h).min(-1, initial=np.inf) > 0 if np.isfinite(h).all() else np.zeros(h.shape[:-2], bool)
+        )
+        safe = np.where(good[..., None, None], h, np.eye(h.shape[-1]))
+        return np.where(good[..., None, None], np.linalg.cholesky(safe), np.tril(np.full_like(x, np.nan)))
+
+
+def cholesky_edges(dtype):
+    eye = np.eye(3, dtype=dtype)
+    yield Sample((np.stack([eye, -eye, np.diag([1, 0, 1]).astype(dtype)]),))
+    yield Sample((np.full((2, 2), np.nan, dtype),))
+
+
+# Triangular equations
+
+
+def triangular_samples(rng, dtype):
+    for left in (True, False):
+        for lower in (True, False):
+            for transpose, conjugate in ((False, False), (True, False), (True, True), (False, True)):
+                kwargs = dict(left_side=left, lower=lower, transpose_a=transpose, conjugate_a=conjugate)
+                b = (3, 2) if left else (2, 3)
+                yield Sample((matrices(rng, dtype, (3, 3)), array(rng, dtype, b)), kwargs)
+    yield Sample(
+        (matrices(rng, dtype, (2, 3, 3)), array(rng, dtype, (2, 3, 1))), dict(left_side=True, unit_diagonal=True)
+    )
+    yield Sample((matrices(rng, dtype, (7, 2, 2)), array(rng, dtype, (7, 3, 2))), dict(lower=True, transpose_a=True))
+    yield Sample(
+        (matrices(rng, dtype, (7, 2, 2)), array(rng, dtype, (7, 2, 3))), dict(left_side=True, conjugate_a=True)
+    )
+    yield Sample((matrices(rng, dtype, (3, 3)), array(rng, dtype, (3,))), dict(left_side=True))
+    yield Sample((matrices(rng, dtype, (0, 0)), array(rng, dtype, (0, 2))), dict(left_side=True))
+    yield Sample((matrices(rng, dtype, (0, 2, 2)), array(rng, dtype, (0, 2, 3))), dict(left_side=True))
+
+
+def triangular_reference(a, b, left_side=False, lower=False, transpose_a=False, conjugate_a=False, unit_diagonal=False):
+    a = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        i = np.arange(a.shape[-1])
+        a[..., i, i] = 1
+    a = a.swapaxes(-1, -2) if transpose_a else a
+    a = np.conj(a) if conjugate_a else a
+    if b.ndim == 1:
+        return np.linalg.solve(a, b)
+    if left_side:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
+# The triangles of matrices
+
+
+def triangle(x, k, lower):
+    return linalg.triangle_p.bind(x, k=k, lower=lower)
+
+
+def triangle_samples(rng, dtype):
+    for shape in ((3, 3), (2, 4), (4, 2), (2, 3, 1), (0, 3), (2, 0, 0)):
+        for k in (0, 1, -2):
+            for lower in (True, False):
+                yield Sample((array(rng, dtype, shape),), {"k": k, "lower": lower})
+
+
+OPS = [
+    Op("cholesky", linalg.cholesky, cholesky_samples, cholesky_reference, DTYPES, cholesky_edges, ulps=50,
+       rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13},
+       errors=bad_input("cholesky", linalg.cholesky)),
+    Op("triangular_solve", linalg.triangular_solve, triangular_samples, triangular_reference, DTYPES, ulps=50,
+       rtol={"float32": 1e-4, "complex64": 1e-4, "float64": 1e-12, "complex128": 1e-12},
+       errors=[
+           (lambda: linalg.triangular_solve(np.ones((2, 2)), np.ones((3, 2)), left_side=True), ValueError,
+            r"triangular_solve with left_side=True takes .*f64\[2,2\] and b f64\[3,2\]"),
+           (lambda: linalg.triangular_solve(np.ones((2, 3)), np.ones((3, 2))), ValueError, "square matrices"),
+           (lambda: linalg.triangular_solve(np.ones((2, 2)), np.ones((2, 2), np.float32)), ValueError, "of one dtype"),
+       ]),
+    Op("triangle", triangle, triangle_samples,
+       lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
+]  # fmt: skip

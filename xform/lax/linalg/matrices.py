@@ -1,0 +1,203 @@
+"""Small operations on batches of matrices, in which the rules of the decompositions are written.
+
+Matrices lie on the last two axes, all axes before them are batches. These functions bind primitives directly and check
+nothing.
+
+May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.dot`.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core.avals import ShapedArray
+from xform.core.trace import Primitive
+from xform.interpreters import batching
+from xform.interpreters.lowering import Context, Value
+from xform.lax.arithmetic import add_p, conj_p, mul_p
+from xform.lax.dot import Precision, dot_general_p
+from xform.lax.families import compare, constant, is_complex
+from xform.lax.reductions import reduce_sum_p
+from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
+from xform.lax.slicing import pad_p, static_slice
+
+DTYPES = tuple(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
+
+
+def check_matrices(name: str, x: ShapedArray, *, square: bool = False) -> None:
+    """TypeError or ValueError unless `x` is a batch of (square) matrices of a dtype that LAPACK has."""
+    if x.dtype not in DTYPES:
+        raise TypeError(
+            f"lax.linalg.{name} takes float32, float64, complex64 or complex128, got {x.str_short()}; "
+            "convert with astype (xform.numpy.linalg functions convert integers by themselves)"
+        )
+    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
+        kind = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
+        raise ValueError(f"lax.linalg.{name} takes {kind}, got {x.str_short()}")
+
+
+def batch_in_front(p: Primitive) -> Callable[..., Any]:
+    """The batch rule of primitives that take leading batch axes: the mapped axis becomes the first one."""
+
+    def batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        out = p.bind(*[batching.move_to(x, d, axis.size) for x, d in zip(args, dims, strict=True)], **params)
+        return (out, [0] * len(out)) if p.multiple_results else (out, 0)
+
+    return batch
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """Products of matrices, in full precision also where hardware would round the factors."""
+    n = x.ndim
+    batch = tuple(range(n - 2))
+    return dot_general_p.bind(
+        x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=(Precision.HIGHEST,) * 2,
+        preferred_element_type=None,
+    )  # fmt: skip
+
+
+def transposed(x: Any) -> Any:
+    """The transposes of matrices."""
+    n = x.ndim
+    return transpose_p.bind(x, permutation=(*range(n - 2), n - 1, n - 2))
+
+
+def conjugate(x: Any) -> Any:
+    """The complex conjugate; of a real array itself."""
+    return conj_p.bind(x) if is_complex(x) else x
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transposes of matrices."""
+    return transposed(conjugate(x))
+
+
+def scaled(x: Any, factor: float) -> Any:
+    """`x` times a number."""
+    return mul_p.bind(x, constant(x, factor))
+
+
+def hermitian_part(x: Any) -> Any:
+    """``(x + x^H) / 2``."""
+    return scaled(add_p.bind(x, adjoint(x)), 0.5)
+
+
+def as_dtype_of(v: Any, x: Any) -> Any:
+    """`v`, which may be real, in the dtype of the complex `x`."""
+    return v if v.dtype == x.dtype else convert(v, x.dtype)
+
+
+def column_scaled(x: Any, v: Any) -> Any:
+    """``x @ diag(v)``."""
+    dims = (*range(x.ndim - 2), x.ndim - 1)
+    return mul_p.bind(x, as_dtype_of(broadcast_in_dim_p.bind(v, shape=x.shape, broadcast_dimensions=dims), x))
+
+
+def row_scaled(v: Any, x: Any) -> Any:
+    """``diag(v) @ x``."""
+    dims = tuple(range(x.ndim - 1))
+    return mul_p.bind(as_dtype_of(broadcast_in_dim_p.bind(v, shape=x.shape, broadcast_dimensions=dims), x), x)
+
+
+def outer_difference(v: Any, w: Any) -> tuple[Any, Any]:
+    """`v` along the rows and `w` along the columns of matrices, to be combined elementwise."""
+    batch = tuple(range(v.ndim - 1))
+    shape = (*v.shape, w.shape[-1])
+    return (
+        broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=(*batch, len(batch))),
+        broadcast_in_dim_p.bind(w, shape=shape, broadcast_dimensions=(*batch, len(batch) + 1)),
+    )
+
+
+def diagonal(x: Any) -> Any:
+    """The main diagonals: every (n + 1)-th element of the rows, laid end to end."""
+    *batch, m, n = x.shape
+    k = min(m, n)
+    if not k:
+        return broadcast_in_dim_p.bind(constant(x, 0), shape=(*batch, 0), broadcast_dimensions=())
+    flat = reshape_p.bind(x, new_sizes=(*batch, m * n))
+    ones = (1,) * len(batch)
+    return static_slice(flat, (*(0 for _ in batch), 0), (*batch, (k - 1) * (n + 1) + 1), (*ones, n + 1))
+
+
+def diagonal_matrix(v: Any) -> Any:
+    """Square matrices with these diagonals."""
+    *batch, n = v.shape
+    config = (*((0, 0, 0) for _ in batch), (0, 0, n))
+    return reshape_p.bind(pad_p.bind(v, constant(v, 0), padding_config=config), new_sizes=(*batch, n, n))
+
+
+def trace(x: Any) -> Any:
+    """The sums of the diagonals."""
+    return reduce_sum_p.bind(diagonal(x), axes=(x.ndim - 2,))
+
+
+def identity(shape: Sequence[int], dtype: np.dtype) -> Any:
+    """A batch of (rectangular) identity matrices."""
+    one = broadcast_in_dim_p.bind(dtype.type(1), shape=(*shape[:-2], min(shape[-2:])), broadcast_dimensions=())
+    return resized(diagonal_matrix(one), *shape[-2:])
+
+
+def resized(x: Any, m: int, n: int) -> Any:
+    """Matrices cut off or filled up with zeros to m rows and n columns."""
+    *batch, rows, columns = x.shape
+    if (rows, columns) == (m, n):
+        return x
+    config = (*((0, 0, 0) for _ in batch), (0, m - rows, 0), (0, n - columns, 0))
+    return pad_p.bind(x, constant(x, 0), padding_config=config)
+
+
+def block(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """The rows and columns of matrices in half-open ranges."""
+    batch = x.shape[:-2]
+    return static_slice(x, (*(0 for _ in batch), rows[0], columns[0]), (*batch, rows[1], columns[1]))
+
+
+# triangle: the part of matrices on and below, or on and above, diagonal number k (0 is the main one, k > 0 above it).
+
+
+@functools.lru_cache(maxsize=256)
+def _mask(m: int, n: int, k: int, lower: bool) -> np.ndarray:
+    i, j = np.ogrid[:m, :n]
+    return j <= i + k if lower else j >= i + k
+
+
+def _triangle_types(x: ShapedArray, *, k: int, lower: bool) -> ShapedArray:
+    if x.ndim < 2:
+        raise ValueError(f"lax.linalg.triangle takes matrices (..., m, n), got {x.str_short()}")
+    return x
+
+
+def _triangle_batch(axis: Any, x: Any, dim: int, *, k: int, lower: bool) -> Any:
+    return triangle_p.bind(batching.move_to(x, dim, axis.size), k=k, lower=lower), 0
+
+
+def _triangle_lower(ctx: Context, x: Value, *, k: int, lower: bool) -> Value:
+    n = len(x.shape)
+    i, j = (ctx.op("iota", [], ShapedArray(x.shape[-2:], np.int32), f"iota_dimension = {d} : i64") for d in (0, 1))
+    if k:
+        i = ctx.op("add", [i, ctx.full(i.shape, k, np.int32)], i.aval)
+    mask = ctx.broadcast(compare(ctx, j, i, "LE" if lower else "GE"), x.shape, (n - 2, n - 1))
+    return ctx.op("select", [mask, x, ctx.full(x.shape, 0, x.dtype)], ctx.out)
+
+
+triangle_p = linear_unary(
+    "triangle",
+    _triangle_types,
+    lambda x, *, k, lower: np.where(_mask(*x.shape[-2:], k, lower), x, x.dtype.type(0)),
+    lambda ct, x, *, k, lower: triangle_p.bind(ct, k=k, lower=lower),
+    _triangle_batch,
+    _triangle_lower,
+)
+
+
+def tril(x: Any, k: int = 0) -> Any:
+    """The lower triangles."""
+    return triangle_p.bind(x, k=k, lower=True)
+
+
+def triu(x: Any, k: int = 0) -> Any:
+    """The upper triangles."""
+    return triangle_p.bind(x, k=k, lower=False)
