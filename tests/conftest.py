@@ -20,9 +20,7 @@ PROFILES = {"default": {}, "ci": {"derandomize": True}, "thorough": {"max_exampl
 for name, settings in PROFILES.items():
     hypothesis.settings.register_profile(name, **({"deadline": None, "max_examples": 30} | settings))
 # In CI the same examples on every run, so that a change is judged by what it changed.
-hypothesis.settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
-)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
 
 @pytest.fixture

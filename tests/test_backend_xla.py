@@ -209,9 +209,7 @@ def test_execute_without_arguments_and_without_results(cpu):
     assert xla.compile(nothing, [], [cpu]).execute([xla.put(1.0, cpu)]) == []
 
 
-@pytest.mark.parametrize(
-    "dtype, name", [(ml_dtypes.bfloat16, "bf16"), (ml_dtypes.int4, "i4"), (np.float16, "f16")]
-)
+@pytest.mark.parametrize("dtype, name", [(ml_dtypes.bfloat16, "bf16"), (ml_dtypes.int4, "i4"), (np.float16, "f16")])
 def test_results_of_small_types(cpu, dtype, name):
     text = f"""func.func public @main(%x: tensor<3x{name}>) -> tensor<3x{name}> {{
       %0 = stablehlo.add %x, %x : tensor<3x{name}>

@@ -316,10 +316,7 @@ def test_a_plugin_without_its_device(tmp_path):
         print("jax" in sys.modules)
     """
     assert run_python(code, PYTHONPATH=path) == "False"
-    assert (
-        run_python(code.replace('devices("cpu")', "devices()"), PYTHONPATH=path, XFORM_PLATFORMS="cpu")
-        == "False"
-    )
+    assert run_python(code.replace('devices("cpu")', "devices()"), PYTHONPATH=path, XFORM_PLATFORMS="cpu") == "False"
     lines = run_python(MISSING, PYTHONPATH=path).splitlines()
     assert lines[0] == "started"
     assert lines[1].startswith("platform 'gpu' is not available: ")

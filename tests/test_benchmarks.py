@@ -59,7 +59,5 @@ def test_program_is_loaded_with_a_peer_in_place_of_xform():
     assert programs["JAX"].xform is importlib.import_module("jax")
     assert sys.modules["xform"] is before["xform"]
     for function, x in (("sin_times", [0.1, 0.2]), ("pendulum", 1.0)):
-        results = [
-            float(getattr(programs[each.name], function)(each.numpy.asarray(x))) for each in (ours, theirs)
-        ]
+        results = [float(getattr(programs[each.name], function)(each.numpy.asarray(x))) for each in (ours, theirs)]
         assert results[0] == pytest.approx(results[1], rel=1e-12)

@@ -421,9 +421,7 @@ def test_leaked_tracers(how):
         lambda: lax.scan(lambda c, x: (lax.add(c, tracer), x), 0.0, np.ones(3)),
     ]
     for use in uses:
-        with pytest.raises(
-            UnexpectedTracerError, match=r"f64\[\] is used after its \w+ trace has ended"
-        ) as error:
+        with pytest.raises(UnexpectedTracerError, match=r"f64\[\] is used after its \w+ trace has ended") as error:
             use()
         if how in ("jit", "scan", "cond"):
             assert f"test_core.py:{line} (f)" in str(error.value)
@@ -533,9 +531,7 @@ def test_a_missing_rule_is_named():
             apply()
         assert_no_traces()
     p.jvp = lambda primals, tangents: (lax.sin(primals[0]), p.bind(tangents[0]))
-    with pytest.raises(
-        NotImplementedError, match=r"transposition \(reverse differentiation\) of primitive 'mine'"
-    ):
+    with pytest.raises(NotImplementedError, match=r"transposition \(reverse differentiation\) of primitive 'mine'"):
         xform.grad(p.bind)(1.0)
 
 
@@ -580,9 +576,7 @@ def test_threads_trace_independently():
 
         try:
             gate.wait()
-            transformed = [xform.jit(f), xform.grad(f), xform.jit(xform.grad(f)), xform.grad(xform.jit(f))][
-                k % 4
-            ]
+            transformed = [xform.jit(f), xform.grad(f), xform.jit(xform.grad(f)), xform.grad(xform.jit(f))][k % 4]
             results[k] = float(transformed(0.5))
             assert_no_traces()
         except BaseException as error:

@@ -93,9 +93,7 @@ def test_hmc_samples_a_correlated_normal():
         error = np.sqrt(covariance[i, i] / diagnostics.effective_sample_size(draws))
         assert abs(draws.mean() - mean[i]) < 4 * error
         assert diagnostics.split_rhat(draws) < 1.02
-    np.testing.assert_allclose(
-        np.cov(samples.draws.reshape(-1, 3), rowvar=False), covariance, rtol=0.25, atol=0.03
-    )
+    np.testing.assert_allclose(np.cov(samples.draws.reshape(-1, 3), rowvar=False), covariance, rtol=0.25, atol=0.03)
 
 
 def test_short_fit_finds_the_published_posterior():
@@ -106,9 +104,7 @@ def test_short_fit_finds_the_published_posterior():
 
 
 def test_fit_is_reproducible():
-    one, same, other = (
-        lv.fit(seed, chains=2, warmup=60, draws=60, progress=None).draws for seed in (3, 3, 4)
-    )
+    one, same, other = (lv.fit(seed, chains=2, warmup=60, draws=60, progress=None).draws for seed in (3, 3, 4))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 

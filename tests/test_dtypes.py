@@ -237,9 +237,7 @@ def test_arrays_of_the_library_keep_64_bits():
 
 def test_weakly_typed():
     assert [dtypes.is_weakly_typed(x) for x in (1, 1.0, 1j, Color.RED, Weak("int8"))] == [True] * 5
-    assert not any(
-        dtypes.is_weakly_typed(x) for x in (True, np.float64(1), np.int64(1), np.ones(2), "f", None)
-    )
+    assert not any(dtypes.is_weakly_typed(x) for x in (True, np.float64(1), np.int64(1), np.ones(2), "f", None))
 
 
 def test_defaults(x32):
@@ -267,9 +265,7 @@ def test_canonicalize():
 
 
 @pytest.mark.parametrize("dtype", ALL)
-@pytest.mark.parametrize(
-    "x", [0, 1, True, False, 1.0, -0.0, float("nan"), float("inf"), 1 + 1j, 10**9], ids=str
-)
+@pytest.mark.parametrize("x", [0, 1, True, False, 1.0, -0.0, float("nan"), float("inf"), 1 + 1j, 10**9], ids=str)
 def test_coerced_scalars_are_numpys(x, dtype):
     d = dtypes.by_name[dtype]
     kind, reference = dtypes.kinds[d], np.asarray(x)

@@ -221,9 +221,7 @@ def malformed():
     yield "too many results", Jaxpr([], [a], [b], [Eqn(sin_p, [a], {}, [b, var()])]), "has results"
 
 
-@pytest.mark.parametrize(
-    ("what", "jaxpr", "message"), list(malformed()), ids=lambda x: x if isinstance(x, str) else ""
-)
+@pytest.mark.parametrize(("what", "jaxpr", "message"), list(malformed()), ids=lambda x: x if isinstance(x, str) else "")
 def test_the_checker_refuses(what, jaxpr, message):
     with pytest.raises(TypeError, match=message):
         check_jaxpr(jaxpr)

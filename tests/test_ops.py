@@ -25,7 +25,7 @@ import xform
 import xform.lax
 from tests.ops.record import Op, Sample, as_dtype, eps, kind
 from xform.core import tree
-from xform.core.config import enable_checks
+from xform.core.config import enable_checks, small_programs
 from xform.core.trace import Primitive
 from xform.test_util import numerical_jvp
 
@@ -176,9 +176,7 @@ def differences(call, got, want, tolerance, relative_to_largest=True, zeros=Fals
             scale = 0.1 * float(finite.max(initial=0.0))
         problem = difference(g, w, tolerance(w.dtype), scale, zeros)
         if problem:
-            at = (
-                f" at {[np.asarray(x) for x in call.arrays]}" if sum(x.size for x in call.arrays) < 20 else ""
-            )
+            at = f" at {[np.asarray(x) for x in call.arrays]}" if sum(x.size for x in call.arrays) < 20 else ""
             out.append(f"{call} result {i}: {problem}{at}")
     return out
 
@@ -206,9 +204,7 @@ def like(rng, xs):
 
     def one(x):
         v = rng.standard_normal(x.shape)
-        return np.asarray(v + 1j * rng.standard_normal(x.shape) if kind(x.dtype) == "c" else v).astype(
-            x.dtype
-        )
+        return np.asarray(v + 1j * rng.standard_normal(x.shape) if kind(x.dtype) == "c" else v).astype(x.dtype)
 
     return tuple(one(x) for x in xs)
 
@@ -232,11 +228,7 @@ def primitives():
     for info in pkgutil.walk_packages(xform.lax.__path__, "xform.lax."):
         for value in vars(importlib.import_module(info.name)).values():
             for p in (
-                value.values()
-                if isinstance(value, dict)
-                else value
-                if isinstance(value, tuple | list)
-                else [value]
+                value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else [value]
             ):
                 if isinstance(p, Primitive):
                     found[p.name] = p
@@ -311,8 +303,9 @@ def test_jit(op, rng):
 
     inputs = [c.arrays for c, _ in calls]
     compiled = xform.jit(program)
-    with enable_checks(True):
+    with enable_checks(True), small_programs("xla"):
         results = compiled(inputs)
+        odd = compiled([[strided(x) for x in xs] for xs in inputs])
     problems = []
     for (call, edges), got in zip(calls, results, strict=True):
         eager = call(*call.arrays)
@@ -321,7 +314,6 @@ def test_jit(op, rng):
             again = call(*map(change, call.arrays))
             found = differences(call, again, eager, lambda d: 2 * eps(d), not edges, zeros=edges)
             problems += [f"{change.__name__} {p}" for p in found]
-    odd = compiled([[strided(x) for x in xs] for xs in inputs])
     for (call, _), a, b in zip(calls, results, odd, strict=True):
         problems += differences(call, b, host(a), lambda d: 0.0, zeros=True)
     check(problems)
@@ -333,9 +325,7 @@ def test_errors(op, value):
     with pytest.raises(exception, match=message) as error:
         thunk()
     names = {op.primitive, getattr(op.fun, "__name__", op.primitive)}
-    assert any(re.search(rf"\b{n}\b", str(error.value)) for n in names), (
-        f"{error.value} does not name {names}"
-    )
+    assert any(re.search(rf"\b{n}\b", str(error.value)) for n in names), f"{error.value} does not name {names}"
 
 
 # ---- Derivatives -------------------------------------------------------------------------------------------
@@ -396,9 +386,7 @@ def test_derivatives(op, value, rng):
         against("forward over forward", inner(ws, second), expected, size)
         exact_value = inner(ws, second)
         against("forward over reverse", inner(xform.jvp(reverse, xs, us)[1], vs), exact_value, size, exact)
-        against(
-            "reverse over forward", inner(xform.vjp(forward, *xs)[1](list(ws)), us), exact_value, size, exact
-        )
+        against("reverse over forward", inner(xform.vjp(forward, *xs)[1](list(ws)), us), exact_value, size, exact)
         against("reverse over reverse", inner(xform.vjp(reverse, *xs)[1](vs), us), exact_value, size, exact)
     check(problems)
 
@@ -418,9 +406,7 @@ def test_compiled_derivatives(op, rng):
     """jit of derivatives, and derivatives of jit, against the eager ones; all in three programs."""
     calls = [c for d in differentiable_dtypes(op) for c in some(calls_of(op, d, rng))]
     smooth = [c.smooth() for c in calls]
-    smooth, calls = zip(
-        *[(s, c) for s, c in zip(smooth, calls, strict=True) if s[1] and s[0](*s[1])], strict=True
-    )
+    smooth, calls = zip(*[(s, c) for s, c in zip(smooth, calls, strict=True) if s[1] and s[0](*s[1])], strict=True)
     points = [xs for _, xs in smooth]
     directions = [like(rng, xs) for xs in points]
     weights = [list(like(rng, f(*xs))) for f, xs in smooth]
@@ -436,21 +422,17 @@ def test_compiled_derivatives(op, rng):
     def values(points):
         return [f(*xs) for (f, _), xs in zip(smooth, points, strict=True)]
 
-    with enable_checks(True):
+    with enable_checks(True), small_programs("xla"):
         eager = derive(points, directions, weights)
         compiled = xform.jit(derive)(points, directions, weights)
         (pulled,) = xform.vjp(xform.jit(values), points)[1](weights)
     problems = []
     for call, f, e, c, p in zip(calls, smooth, eager, compiled, pulled, strict=True):
-        problems += [
-            f"jit of derivatives {m}" for m in differences(call, c, host(e), lambda d: 16 * op.ulps * eps(d))
-        ]
+        problems += [f"jit of derivatives {m}" for m in differences(call, c, host(e), lambda d: 16 * op.ulps * eps(d))]
         n, k = len(p), len(e) - (2 if op.order >= 2 else 1) * len(p)
         assert n == len(f[1])
         expected = host(e)[k : k + n]
-        problems += [
-            f"vjp of jit {m}" for m in differences(call, p, expected, lambda d: 16 * op.ulps * eps(d))
-        ]
+        problems += [f"vjp of jit {m}" for m in differences(call, p, expected, lambda d: 16 * op.ulps * eps(d))]
     check(problems)
 
 
@@ -470,9 +452,9 @@ def draws_of(op, dtype, rng, n=LANES):
                 "shapes of samples must not be random"
             )
             static = [i for i in range(len(c.leaves)) if i not in c.where]
-            assert (
-                all(c.leaves[i] == first.leaves[i] for i in static) and c.sample.kwargs == first.sample.kwargs
-            ), "static arguments of samples must not be random"
+            assert all(c.leaves[i] == first.leaves[i] for i in static) and c.sample.kwargs == first.sample.kwargs, (
+                "static arguments of samples must not be random"
+            )
         out.append(list(calls))
     return out
 
@@ -523,9 +505,7 @@ def test_vmap(op, value, rng):
         args, in_axes = mapped(calls, [True] * n, -1)
         got = xform.vmap(xform.vmap(call, in_axes))(*[np.stack([x, x]) for x in args])
         once = looped(calls, [True] * n, call)
-        problems += [
-            f"nested {m}" for m in differences(call, got, [np.stack([x, x]) for x in once], batch_tolerance)
-        ]
+        problems += [f"nested {m}" for m in differences(call, got, [np.stack([x, x]) for x in once], batch_tolerance)]
         got = xform.vmap(call, in_axes, out_axes=-1)(*args)
         found = differences(call, got, [np.moveaxis(x, 0, -1) for x in once], batch_tolerance)
         problems += [f"out_axes=-1 {m}" for m in found]
@@ -580,11 +560,9 @@ def test_compiled_vmap(op, rng):
                     cases.append((drawn[id(call)], mask, *mapped(drawn[id(call)], mask, -1)))
 
     def program(inputs):
-        return [
-            xform.vmap(calls[0], axes)(*xs) for (calls, _, _, axes), xs in zip(cases, inputs, strict=True)
-        ]
+        return [xform.vmap(calls[0], axes)(*xs) for (calls, _, _, axes), xs in zip(cases, inputs, strict=True)]
 
-    with enable_checks(True):
+    with enable_checks(True), small_programs("xla"):
         results = xform.jit(program)([args for _, _, args, _ in cases])
     problems = []
     for (calls, mask, _, _), got in zip(cases, results, strict=True):

@@ -62,9 +62,7 @@ REGISTRATIONS = [
 ]
 for name, arguments in REGISTRATIONS:
     getattr(tree, name)(*arguments)
-tree.register_pytree_with_keys(
-    Keyed, functools.partial(flatten_keyed, tree.GetAttrKey), lambda aux, c: Keyed(aux, *c)
-)
+tree.register_pytree_with_keys(Keyed, functools.partial(flatten_keyed, tree.GetAttrKey), lambda aux, c: Keyed(aux, *c))
 
 
 @functools.cache
@@ -73,9 +71,7 @@ def jax_tree_util():
     tu = pytest.importorskip("jax").tree_util
     for name, arguments in REGISTRATIONS:
         getattr(tu, name)(*arguments)
-    tu.register_pytree_with_keys(
-        Keyed, functools.partial(flatten_keyed, tu.GetAttrKey), lambda aux, c: Keyed(aux, *c)
-    )
+    tu.register_pytree_with_keys(Keyed, functools.partial(flatten_keyed, tu.GetAttrKey), lambda aux, c: Keyed(aux, *c))
     return tu
 
 
@@ -97,9 +93,7 @@ def containers(children):
     )
 
 
-LEAVES = st.one_of(
-    st.integers(0, 9), st.floats(allow_nan=False), st.text(max_size=1), st.just(frozenset({1}))
-)
+LEAVES = st.one_of(st.integers(0, 9), st.floats(allow_nan=False), st.text(max_size=1), st.just(frozenset({1})))
 TREES = st.recursive(st.one_of(LEAVES, st.none()), containers, max_leaves=12)
 
 
@@ -434,9 +428,7 @@ def test_deque_is_a_node():
 # ---- Errors ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "keys", [(1, "a"), (None, "a"), (object(), object()), ((1, "a"), ("a", 1)), (1j, 2j)]
-)
+@pytest.mark.parametrize("keys", [(1, "a"), (None, "a"), (object(), object()), ((1, "a"), ("a", 1)), (1j, 2j)])
 def test_dict_keys_without_order(keys):
     x = dict.fromkeys(keys, 0)
     for function in (tree.flatten, tree.flatten_with_path, tree.flatten_one_level):
@@ -481,9 +473,7 @@ def test_map_of_different_structures(a, b, message):
     for function in (tree.map, tree.map_with_path):
         with pytest.raises(ValueError) as error:
             function(lambda *xs: xs, a, a, b)
-        assert f"tree.{function.__name__}: pytree 3 differs in structure from the first one: " in str(
-            error.value
-        )
+        assert f"tree.{function.__name__}: pytree 3 differs in structure from the first one: " in str(error.value)
         assert message in str(error.value)
 
 
@@ -501,9 +491,7 @@ def test_prefix_errors_name_key_path_and_both_sides():
         tree.broadcast_prefix(((0, (1,)),), ((0, 1),))
     messages = [str(error("spec")) for error in tree.prefix_errors(((0,), [1]), (0, (1, 2)))]
     assert len(messages) == 2
-    assert all(
-        m.startswith("spec must be a prefix tree of the full tree, but at key path [") for m in messages
-    )
+    assert all(m.startswith("spec must be a prefix tree of the full tree, but at key path [") for m in messages)
 
 
 def test_transpose_of_another_structure():
@@ -592,9 +580,7 @@ def test_bad_flatten_functions(result):
         pass
 
     tree.register_pytree_node(Bad, lambda x: result, lambda aux, children: Bad())
-    with pytest.raises(
-        ValueError, match=r"flatten function registered for .*Bad.* should return \(children, aux"
-    ):
+    with pytest.raises(ValueError, match=r"flatten function registered for .*Bad.* should return \(children, aux"):
         tree.flatten([Bad()])
 
 

@@ -123,9 +123,7 @@ def eps(dtype: Any) -> float:
     return float(ml_dtypes.finfo(as_dtype(dtype)).eps) if kind(dtype) in "fc" else 0.0
 
 
-def array(
-    rng: np.random.Generator, dtype: Any, shape: Any = (), low: float = -2, high: float = 2
-) -> np.ndarray:
+def array(rng: np.random.Generator, dtype: Any, shape: Any = (), low: float = -2, high: float = 2) -> np.ndarray:
     """Random numbers of [low, high], real and imaginary part each; integers include both ends.
 
     Bounds that an unsigned type can't reach are cut off at 0.
@@ -135,19 +133,13 @@ def array(
         case "b":
             return np.asarray(rng.integers(0, 2, shape).astype(bool))
         case "i":
-            return np.asarray(
-                rng.integers(int(np.floor(low)), int(np.ceil(high)), shape, endpoint=True)
-            ).astype(dtype)
+            return np.asarray(rng.integers(int(np.floor(low)), int(np.ceil(high)), shape, endpoint=True)).astype(dtype)
         case "u":
-            return np.asarray(
-                rng.integers(max(int(low), 0), int(np.ceil(high)), shape, endpoint=True)
-            ).astype(dtype)
+            return np.asarray(rng.integers(max(int(low), 0), int(np.ceil(high)), shape, endpoint=True)).astype(dtype)
         case "f":
             return np.asarray(rng.uniform(low, high, shape)).astype(dtype)
         case _:
-            return np.asarray(rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(
-                dtype
-            )
+            return np.asarray(rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dtype)
 
 
 def arrays(rng: np.random.Generator, dtype: Any, *shapes: Any, low: float = -2, high: float = 2) -> tuple:
@@ -170,9 +162,7 @@ def binary_samples(
 ) -> Callable[[np.random.Generator, np.dtype], list[Sample]]:
     """Samples of a function of two arrays of one shape; with `rank0` also of a matrix and a scalar."""
     pairs = [(s, s) for s in shapes] + ([((), (2, 3)), ((2, 3), ())] if rank0 else [])
-    return lambda rng, dtype: [
-        Sample(arrays(rng, dtype, *pair, low=low, high=high), kwargs) for pair in pairs
-    ]
+    return lambda rng, dtype: [Sample(arrays(rng, dtype, *pair, low=low, high=high), kwargs) for pair in pairs]
 
 
 def edge_values(dtype: Any) -> np.ndarray:
@@ -183,11 +173,7 @@ def edge_values(dtype: Any) -> np.ndarray:
             return np.array([False, True])
         case "i" | "u":
             info = np.iinfo(dtype)
-            values = [
-                v
-                for v in (info.min, info.min + 1, -7, -1, 0, 1, 2, 7, info.max - 1, info.max)
-                if v >= info.min
-            ]
+            values = [v for v in (info.min, info.min + 1, -7, -1, 0, 1, 2, 7, info.max - 1, info.max) if v >= info.min]
             return np.array(values, dtype)
         case "f":
             info = ml_dtypes.finfo(dtype)

@@ -14,24 +14,23 @@ from xform.core.errors import PACKAGE
 
 Source = tuple[CodeType, int]
 
-_is_library: dict[CodeType, bool] = {}
+# By id, as hashing a code object reads all of it; the object is kept, so that the id stays its own.
+_library: dict[int, tuple[bool, CodeType]] = {}
 
 
-def _check_library(code: CodeType) -> bool:
-    is_library = _is_library[code] = code.co_filename.startswith(PACKAGE)
-    return is_library
+def _look_up(code: CodeType) -> tuple[bool, CodeType]:
+    found = _library[id(code)] = code.co_filename.startswith(PACKAGE), code
+    return found
 
 
 def current(depth: int = 1) -> Source | None:
     """The innermost place outside the library, seen from `depth` frames up."""
     frame = sys._getframe(depth)
-    known = _is_library
+    known = _library
     while frame is not None:
         code = frame.f_code
-        library = known.get(code)
-        if library is None:
-            library = _check_library(code)
-        if not library:
+        found = known.get(id(code)) or _look_up(code)
+        if not found[0]:
             return code, frame.f_lasti
         frame = frame.f_back  # type: ignore[assignment]
     return None

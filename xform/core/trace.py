@@ -19,6 +19,7 @@ import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core.array import Array, ArrayImpl, get_aval, host_value
+from xform.core.avals import ShapedArray
 from xform.core.config import refresh, state
 from xform.core.errors import (
     ConcretizationTypeError,
@@ -182,9 +183,14 @@ class Primitive:
     # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.
     is_cheap_on_host = False
 
+    # Whether the result types depend on operand types and parameters alone; false for operations on jaxprs, which
+    # would be kept alive, and on named axes.
+    remembers_types = True
+
     def __init__(self, name: str, *, multiple_results: bool = False):
         self.name = name
         self.multiple_results = multiple_results
+        self._types: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return self.name
@@ -203,6 +209,18 @@ class Primitive:
         if trace is None:
             return evaluate(self, args, params)
         return trace.process(self, args, params)
+
+    def types(self, avals: tuple[ShapedArray, ...], params: dict[str, Any]) -> Any:
+        """`abstract_eval`, remembered: staging and eager evaluation ask for the same types again and again."""
+        if not self.remembers_types:
+            return self.abstract_eval(*avals, **params)
+        key = (avals, tuple(params.items())) if params else avals
+        found = self._types.get(key)
+        if found is None:
+            if len(self._types) > 4096:
+                self._types.clear()
+            found = self._types[key] = self.abstract_eval(*avals, **params)
+        return found
 
     def __getattr__(self, rule: str) -> Any:
         # Only reached when a rule is missing.
@@ -227,8 +245,8 @@ _RULES = {
 
 def evaluate(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Evaluate a primitive on concrete arguments, outside all traces."""
-    avals = [get_aval(a) for a in args]
-    out_avals = primitive.abstract_eval(*avals, **params)
+    avals = tuple([get_aval(a) for a in args])
+    out_avals = primitive.types(avals, params)
     if not state.fast or any(type(a) is ArrayImpl and a._host is None for a in args):
         from xform.interpreters import eager  # the slow path: other devices, debugging
 

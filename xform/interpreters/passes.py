@@ -27,11 +27,15 @@ def dead_code(
     needed = {id(v) for v in outvars}
     kept = []
     for eqn in reversed(jaxpr.eqns):
-        if any(id(v) in needed for v in eqn.outvars):
-            if len(eqn.outvars) > 1:
-                eqn = _drop_unused(eqn, needed)
-            kept.append(eqn)
-            needed.update(id(v) for v in eqn.invars)
+        if len(eqn.outvars) == 1:
+            if id(eqn.outvars[0]) not in needed:
+                continue
+        elif any(id(v) in needed for v in eqn.outvars):
+            eqn = _drop_unused(eqn, needed)
+        else:
+            continue
+        kept.append(eqn)
+        needed.update([id(v) for v in eqn.invars])
     kept.reverse()
     pairs = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if id(v) in needed]
     return (

@@ -19,7 +19,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_ja
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.forward import split_tracers, with_consts
 from xform.interpreters.staging import StagingTrace, trace_to_closed
-from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero
+from xform.interpreters.tangents import Hooks, Linear, Zero, add_tangents, instantiate, is_zero
 
 
 class LinearizeTracer(Tracer):
@@ -43,9 +43,8 @@ class Tape(StagingTrace):
     name = "linearize"
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        lift = self.lift
-        invars = [a if type(a) is Var and a._trace is self else lift(a) for a in args]
-        out = primitive.abstract_eval(*[v.aval for v in invars], **params)
+        invars, avals = self.lift_all(args)
+        out = primitive.types(avals, params)
         if primitive.multiple_results:
             outvars = [Var(self, aval) for aval in out]
             self.eqns.append(Eqn(primitive, invars, params, outvars))
@@ -73,10 +72,8 @@ class LinearizeTrace(Trace):
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals, tangents = split_tracers(self, LinearizeTracer, args)
-        if primitive.has("linearize"):
-            out, tangent_out = primitive.linearize(primals, tangents, **params)
-        else:
-            out, tangent_out = primitive.jvp(primals, tangents, **params)
+        rule = primitive.__dict__.get("linearize") or primitive.jvp
+        out, tangent_out = rule(primals, tangents, **params)
         if primitive.multiple_results:
             return [
                 p if type(t) is Zero else LinearizeTracer(self, p, t) for p, t in zip(out, tangent_out, strict=True)
@@ -134,22 +131,29 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
     for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
         if type(ct) is not Zero and id(var) in linear:
             cts[id(var)] = add_tangents(cts.get(id(var)), ct)
+    pop = cts.pop
     while linear_eqns:
         eqn = linear_eqns.pop()  # lets the residuals go as we walk
-        found = [cts.pop(id(v), None) for v in eqn.outvars]
-        if all(ct is None for ct in found):
-            continue
-        args = [
-            v.val if type(v) is Literal else Linear(v.aval) if id(v) in linear else values[id(v)] for v in eqn.invars
-        ]
-        if eqn.primitive.multiple_results:
-            ct = [Zero(v.aval) if c is None else c for v, c in zip(eqn.outvars, found, strict=True)]
+        primitive = eqn.primitive
+        if primitive.multiple_results:
+            ct: Any = [pop(id(v), None) for v in eqn.outvars]
+            if all(c is None for c in ct):
+                continue
+            ct = [Zero(v.aval) if c is None else c for v, c in zip(eqn.outvars, ct, strict=True)]
         else:
-            ct = found[0]
-        for var, ct_in in zip(eqn.invars, eqn.primitive.transpose(ct, *args, **eqn.params), strict=True):
-            if ct_in is not None and type(ct_in) is not Zero and id(var) in linear:
-                key = id(var)
-                cts[key] = add_tangents(cts.get(key), ct_in)
+            ct = pop(id(eqn.outvars[0]), None)
+            if ct is None:
+                continue
+        args = []
+        for v in eqn.invars:
+            if type(v) is Literal:
+                args.append(v.val)
+            else:
+                args.append(Linear(v.aval) if id(v) in linear else values[id(v)])
+        for var, ct_in in zip(eqn.invars, primitive.transpose(ct, *args, **eqn.params), strict=True):
+            if ct_in is not None and type(ct_in) is not Zero and (key := id(var)) in linear:
+                previous = cts.get(key)
+                cts[key] = ct_in if previous is None else Hooks.add(previous, ct_in)
     return [cts[id(v)] if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
 
 

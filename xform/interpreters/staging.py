@@ -20,6 +20,7 @@ from xform.core.trace import Primitive, Trace, Tracer, staging
 from xform.interpreters import passes
 
 
+
 class StagingTrace(Trace):
     """Records equations. Values from outside become constants of the jaxpr."""
 
@@ -44,6 +45,8 @@ class StagingTrace(Trace):
         """The variable or literal that stands for `x` in this program."""
         if type(x) is Var and x._trace is self:
             return x
+        if isinstance(x, np.generic) and x.dtype is (aval := get_aval(x)).dtype:  # the most frequent constants, such as 2.0
+            return Literal(x, aval)
         if isinstance(x, Tracer):
             if x._trace.level >= self.level or not x._trace.alive:
                 raise x.leaked()
@@ -59,12 +62,21 @@ class StagingTrace(Trace):
             self.consts.append(x)
         return var
 
+    def lift_all(self, args: Sequence[Any]) -> tuple[list[Any], tuple[ShapedArray, ...]]:
+        """The variables and literals for operands, and their avals."""
+        invars, avals = [], []
+        for a in args:
+            if type(a) is not Var or a._trace is not self:
+                a = self.lift(a)
+            invars.append(a)
+            avals.append(a.aval)
+        return invars, tuple(avals)
+
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if not self.alive:
             raise next(a for a in args if isinstance(a, Tracer) and a._trace is self).leaked()
-        lift = self.lift
-        invars = [a if type(a) is Var and a._trace is self else lift(a) for a in args]
-        out = primitive.abstract_eval(*[v.aval for v in invars], **params)
+        invars, avals = self.lift_all(args)
+        out = primitive.types(avals, params)
         src = current_source(3)
         if primitive.multiple_results:
             outvars = [Var(self, aval, src) for aval in out]

@@ -22,6 +22,8 @@ from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
 class CallPrimitive(Primitive):
     """A primitive that, evaluated on concrete arguments, does not use a host rule but runs a program."""
 
+    remembers_types = False
+
     def __init__(self, name: str, run: Any):
         super().__init__(name, multiple_results=True)
         self.run = run

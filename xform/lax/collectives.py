@@ -34,6 +34,8 @@ from xform.lax.slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 class CollectivePrimitive(Primitive):
     """Goes to the trace of the axis that it names, also if no argument belongs to it."""
 
+    remembers_types = False
+
     def bind(self, *args: Any, **params: Any) -> Any:
         trace = state.trace
         for t in itertools.chain(

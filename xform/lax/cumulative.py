@@ -199,7 +199,7 @@ def _recurrence_host(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     out = np.array(b, wide)
     a = a.astype(wide, copy=False)
     steps = len(out)
-    if out.size < steps * steps:
+    if out.size < steps * steps and np.isfinite(a).all():  # tbsv takes inf * 0 for 0
         from scipy.linalg.blas import get_blas_funcs
 
         solve = get_blas_funcs("tbsv", dtype=wide)
@@ -248,13 +248,23 @@ def _recurrence_parallel(a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
     return associative_scan(compose, (a, b), reverse, axis)[1]
 
 
+@lower_as
+def _clear_first(a: Any, *, axis: int, reverse: bool) -> Any:
+    """The coefficients with 0 for the first, which is not used, be it infinite."""
+    return shift(shift(a, axis, not reverse, 0), axis, reverse, 0)
+
+
+_recurrence_lower = _lower_scan(_affine, lambda dtype: 0, _recurrence_parallel)
+
 linear_recurrence_p = Primitive("linear_recurrence")
 linear_recurrence_p.abstract_eval = _recurrence_types
 linear_recurrence_p.host = _recurrence_host
 linear_recurrence_p.jvp = _recurrence_jvp
 linear_recurrence_p.transpose = _recurrence_transpose
 linear_recurrence_p.batch = _recurrence_batch
-linear_recurrence_p.lower = _lower_scan(_affine, lambda dtype: 0, _recurrence_parallel)
+linear_recurrence_p.lower = lambda ctx, a, b, **params: _recurrence_lower(
+    ctx, _clear_first(ctx, a, **params), b, **params
+)
 
 
 # The derivative of a product over axes

@@ -4,6 +4,7 @@ May import: `lax.families`, `lax.shapes`, `lax.reductions`.
 """
 
 import enum
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
 from xform.lax.families import as_operands
-from xform.lax.shapes import convert, transpose
+from xform.lax.shapes import convert, transpose_p
 
 Dimensions = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
@@ -124,32 +125,39 @@ def _dot_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
 def _dot_transpose(
     ct: Any, x: Any, y: Any, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
 ) -> list[Any]:
+    """The cotangent's axes are (batch, free of x, free of y); contract it with the known operand's free axes."""
+    to_lhs = is_linear(x)
+    linear, known = (x, y) if to_lhs else (y, x)
+    aval = get_aval(known)
+    ndims = (linear.aval.ndim, aval.ndim) if to_lhs else (aval.ndim, linear.aval.ndim)
+    numbers, permutation = _transpose_plan(to_lhs, *ndims, dimension_numbers)
+    known = convert(known, get_aval(ct).dtype)
+    operands = (ct, known) if to_lhs else (known, ct)
+    out = dot_general_p.bind(*operands, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
+    if permutation is not None:
+        out = transpose_p.bind(out, permutation=permutation)
+    out = convert(out, linear.aval.dtype)
+    return [out, None] if to_lhs else [None, out]
+
+
+@functools.lru_cache(1024)
+def _transpose_plan(
+    to_lhs: bool, x_ndim: int, y_ndim: int, dimension_numbers: Dimensions
+) -> tuple[Dimensions, tuple[int, ...] | None]:
+    """Dimension numbers for the cotangent of one operand, and how to permute the result to the operand's axes."""
     (xc, yc), (xb, yb) = dimension_numbers
-    if is_linear(x):
-        return [_dot_transpose_lhs(ct, x.aval, y, xc, yc, xb, yb, precision), None]
-    # Swap: the cotangent's axes are (batch, free of x, free of y).
-    nb, nx = len(xb), get_aval(x).ndim - len(xc) - len(xb)
-    order = [*range(nb), *range(nb + nx, ct.ndim), *range(nb, nb + nx)]
-    swapped = None if precision is None else precision[::-1]
-    return [None, _dot_transpose_lhs(transpose(ct, order), y.aval, x, yc, xc, yb, xb, swapped)]
-
-
-def _dot_transpose_lhs(
-    ct: Any, x: ShapedArray, y: Any, xc: Any, yc: Any, xb: Any, yb: Any, precision: Any
-) -> Any:
-    """Cotangent of x: contract the cotangent with y over y's free axes."""
-    xf, yf = _free(x.ndim, xc, xb), _free(get_aval(y).ndim, yc, yb)
+    xf, yf = _free(x_ndim, xc, xb), _free(y_ndim, yc, yb)
     nb = len(xb)
-    ct_y = tuple(range(nb + len(xf), nb + len(xf) + len(yf)))
-    y = convert(y, get_aval(ct).dtype)
-    out = dot_general_p.bind(
-        ct, y, dimension_numbers=((ct_y, tuple(yf)), (tuple(range(nb)), tuple(yb))), precision=precision,
-        preferred_element_type=None,
-    )  # fmt: skip
-    # The result's axes are (batch, free of x, contracted in y's order); put them where x has them.
-    contracted = [xc[yc.index(d)] for d in sorted(yc)]
-    position = [*xb, *xf, *contracted]
-    return convert(transpose(out, [position.index(d) for d in range(x.ndim)]), x.dtype)
+    batch = tuple(range(nb))
+    ct_x, ct_y = tuple(range(nb, nb + len(xf))), tuple(range(nb + len(xf), nb + len(xf) + len(yf)))
+    if to_lhs:  # dot(ct, y): (batch, free of x, contracted in y's order)
+        numbers = ((ct_y, tuple(yf)), (batch, yb))
+        axes = [*xb, *xf, *(xc[yc.index(d)] for d in sorted(yc))]
+    else:  # dot(x, ct): (batch, contracted in x's order, free of y)
+        numbers = ((tuple(xf), ct_x), (xb, batch))
+        axes = [*yb, *(yc[xc.index(d)] for d in sorted(xc)), *yf]
+    permutation = tuple(axes.index(d) for d in range(len(axes)))
+    return numbers, None if permutation == tuple(range(len(axes))) else permutation
 
 
 def _dot_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension_numbers: Any, **params: Any) -> Any:

@@ -1,7 +1,7 @@
 """`threefry2x32`: random bits, and floats made of them, as a function of a key.
 
-Threefry-2x32 [1]_ is a block cipher: 20 rounds of addition, rotation and exclusive or turn a key of two 32-bit words and
-a block number of 64 bits into two random words. Element `i` of a result is made of block `i` alone, whatever the shape,
+Threefry-2x32 [1]_ is a block cipher: 20 rounds of addition, rotation and exclusive or turn a key of two 32-bit words,
+and the number of a block, into two random words. Element `i` of a result is made of block `i` alone, whatever its shape,
 so that an array can be computed in parts and in any order. The streams are those of JAX.
 
 May import: `xform.core`, `xform.interpreters`.

@@ -9,7 +9,6 @@ element, and an update is left out, unless the arguments of ``.at[...]`` ask for
 May import: `numpy.index_plans`, `numpy.promotion`, `xform.lax`, `xform.core`.
 """
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from xform.core.array import Array, ArrayImpl, get_aval
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Primitive, Tracer
-from xform.lax.arithmetic import max_p, min_p, neg_p
+from xform.lax.arithmetic import add_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
 from xform.lax.comparison import select_n_p
 from xform.lax.gather import GatherScatterMode, fill_scalar, gather_p
 from xform.lax.scatter import (
@@ -33,8 +32,9 @@ from xform.lax.scatter import (
     scatter_p,
 )
 from xform.lax.scatter_apply import scatter_apply
-from xform.lax.shapes import broadcast_in_dim_p, convert_host, full, reshape, rev_p, squeeze_p
+from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, full, reshape, rev_p, squeeze_p
 from xform.lax.slicing import dynamic_slice_p, dynamic_update_slice_p, start_index_scalars, static_slice
+from xform.numpy.formulas import power
 from xform.numpy.index_plans import ARRAY, INT, NEW, SCALAR, SLICE, Item, Plan, holds_tracer, parse, plan_of
 from xform.numpy.promotion import array_of
 
@@ -217,10 +217,6 @@ def _iterate(self: Array) -> Iterator[Any]:
 # ---- Updates -----------------------------------------------------------------------------------------------
 
 
-def _times(a: Any, b: Any) -> Any:
-    return a * b
-
-
 class _Update:
     """One kind of update: how NumPy does it, how it combines arrays, and as a scatter."""
 
@@ -235,11 +231,11 @@ class _Update:
 
 _UPDATES = {
     "set": _Update(None, lambda x, y: y, scatter_p),
-    "add": _Update(np.add, operator.add, scatter_add_p),
-    "subtract": _Update(np.subtract, operator.sub, scatter_add_p, neg_p.bind),
-    "multiply": _Update(np.multiply, operator.mul, scatter_mul_p),
-    "divide": _Update(np.true_divide, operator.truediv, None),
-    "power": _Update(np.power, operator.pow, None),
+    "add": _Update(np.add, add_p.bind, scatter_add_p),
+    "subtract": _Update(np.subtract, sub_p.bind, scatter_add_p, neg_p.bind),
+    "multiply": _Update(np.multiply, mul_p.bind, scatter_mul_p),
+    "divide": _Update(np.true_divide, div_p.bind, None),
+    "power": _Update(np.power, power, None),
     "min": _Update(np.minimum, min_p.bind, scatter_min_p),
     "max": _Update(np.maximum, max_p.bind, scatter_max_p),
 }
@@ -440,8 +436,8 @@ def _update(
     x: Any, index: Any, update: _Update, values: Any, is_sorted: bool, unique: bool, mode: Any, wrap: bool
 ) -> Any:
     """An update in terms of primitives."""
-    if update.combine is operator.truediv and not dtypes.issubdtype(x.dtype, np.inexact):
-        x = x.astype(dtypes.default_float())
+    if update.ufunc is np.true_divide:
+        x = convert(x, dtypes.to_inexact_dtype(x.dtype))
     values = _as_values(values, x.dtype)
     if isinstance(index, Tracer) and index.dtype == np.dtype(bool) and index.ndim:
         return _update_masked(x, index, update, values)
@@ -477,7 +473,7 @@ def _update_window(x: Any, items: Sequence[Item], update: _Update, values: Any) 
         before = static_slice(
             x, [int(s) for s in starts], [int(s) + n for s, n in zip(starts, sizes, strict=True)]
         )
-        values = update.combine(before, values)
+        values = convert(update.combine(before, values), x.dtype)
     return dynamic_update_slice_p.bind(x, values, *starts)
 
 
@@ -497,7 +493,7 @@ def _as_values(values: Any, dtype: np.dtype) -> Any:
         return dtypes.coerce_scalar(values, dtype)[()]
     values = array_of("at", values, "values")
     _refuse_complex(values.dtype, dtype)
-    return values.astype(dtype) if values.dtype != dtype else values
+    return convert(values, dtype)
 
 
 def _fit(values: Any, shape: tuple[int, ...]) -> Any:
