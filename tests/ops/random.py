@@ -1,0 +1,131 @@
+"""Records of `lax.random_bits`.
+
+The reference is Threefry-2x32 as its authors define it, block by block on Python's integers: J. K. Salmon et al.,
+"Parallel random numbers: as easy as 1, 2, 3", SC '11.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from tests.ops.record import Op, Sample, as_dtype
+from xform.core.dtypes import finfo
+from xform.lax.random_bits import threefry2x32_p
+
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+KINDS = ("uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "key")
+
+
+def block(key, number):
+    """The two words of a block."""
+    words = [number >> 32, number % 2**32]
+    schedule = [*key, 0x1BD11BDA ^ key[0] ^ key[1]]
+    for i in range(20):
+        if i % 4 == 0:
+            for j in (0, 1):
+                words[j] += schedule[(i // 4 + j) % 3]
+            words[1] += i // 4
+        words = [w % 2**32 for w in words]
+        words[0] = (words[0] + words[1]) % 2**32
+        r = ROTATIONS[i % 8]
+        words[1] = ((words[1] << r | words[1] >> 32 - r) % 2**32) ^ words[0]
+    return [(words[0] + schedule[2]) % 2**32, (words[1] + schedule[0] + 5) % 2**32]
+
+
+def made_of(x0, x1, kind):
+    if kind == "key":
+        return np.array([x0, x1], "uint32")
+    if kind.startswith("uint"):
+        return np.dtype(kind).type(x0 << 32 | x1 if kind == "uint64" else (x0 ^ x1) % 2 ** int(kind[4:]))
+    dtype = as_dtype(kind)
+    width = 8 if finfo(dtype).nmant < 8 else dtype.itemsize * 8
+    whole = int(made_of(x0, x1, f"uint{width}"))
+    return dtype.type(float(Fraction(whole >> width - finfo(dtype).nmant, 2 ** finfo(dtype).nmant)))
+
+
+def reference(keys, number=None, *, shape, kind):
+    tail = (2,) if kind == "key" else ()
+    out = np.empty((*keys.shape[:-1], math.prod(shape), *tail), "uint32" if kind == "key" else as_dtype(kind))
+    for at in itertools.product(*map(range, keys.shape[:-1])):
+        for i in range(math.prod(shape)):
+            count = i if number is None else int(number[at])
+            out[(*at, i)] = made_of(*block([int(k) for k in keys[at]], count), kind)
+    return out.reshape((*keys.shape[:-1], *shape, *tail))
+
+
+def random_words(rng, *shape):
+    return np.asarray(rng.integers(0, 2**32, shape, "uint32"))
+
+
+def samples(rng, dtype):
+    shapes = [
+        ((2,), ()),
+        ((2,), (3,)),
+        ((2,), (0, 2)),
+        ((2,), (1, 4, 1)),
+        ((3, 2), (2, 2)),
+        ((2, 1, 2), ()),
+        ((0, 2), (2,)),
+    ]
+    for i, (key, shape) in enumerate(shapes):
+        yield Sample((random_words(rng, *key),), {"shape": shape, "kind": KINDS[i]})
+    for kind in KINDS:  # 300 blocks are computed by NumPy, fewer by Python's integers
+        yield Sample((random_words(rng, 2),), {"shape": (300,), "kind": kind})
+        yield Sample((random_words(rng, 2, 2),), {"shape": (5,), "kind": kind})
+
+
+def numbered(rng, dtype):
+    for shape, kind in (((), "key"), ((3,), "uint32"), ((150, 2), "float64")):
+        yield Sample((random_words(rng, *shape, 2), random_words(rng, *shape)), {"shape": (), "kind": kind})
+
+
+def edges(dtype):
+    ends = np.array([0, 1, 2**31, 2**32 - 1], "uint32")
+    keys = np.array(list(itertools.product(ends, ends)))
+    return [Sample((keys,), {"shape": (2,), "kind": "key"})]
+
+
+def bind(*args, shape, kind):
+    return threefry2x32_p.bind(*args, shape=shape, kind=kind)
+
+
+bind.__name__ = "random"
+pair = np.zeros(2, "uint32")
+
+OPS = [
+    Op(
+        "threefry2x32",
+        bind,
+        samples,
+        reference,
+        ("uint32",),
+        edges=edges,
+        errors=[
+            (
+                lambda: bind(np.zeros(3, "uint32"), shape=(), kind="key"),
+                TypeError,
+                r"uint32\[\.\.\., 2\], got u32\[3\]",
+            ),
+            (lambda: bind(np.zeros(2), shape=(), kind="key"), TypeError, r"uint32\[\.\.\., 2\], got f64\[2\]"),
+            (lambda: bind(np.uint32(2), shape=(), kind="key"), TypeError, r"got u32\[\]"),
+        ],
+    ),
+    Op(
+        "threefry2x32:number",
+        bind,
+        numbered,
+        reference,
+        ("uint32",),
+        errors=[
+            (lambda: bind(pair, pair, shape=(), kind="key"), TypeError, r"random.*got u32\[2\] and shape \(\)"),
+            (
+                lambda: bind(pair, np.uint32(1), shape=(3,), kind="key"),
+                TypeError,
+                r"random.*got u32\[\] and shape \(3,\)",
+            ),
+            (lambda: bind(pair, np.int32(1), shape=(), kind="key"), TypeError, r"random.*got i32\[\]"),
+        ],
+    ),
+]
