@@ -15,6 +15,7 @@ import numpy as np
 
 from xform.core import source
 from xform.core.avals import ShapedArray
+from xform.core.config import state
 from xform.core.errors import JaxprTypeError
 from xform.core.trace import Primitive, Tracer
 
@@ -196,17 +197,21 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
         env[id(var)] = value
     for var, value in zip(jaxpr.invars, args, strict=True):
         env[id(var)] = value
-    dying_at = last_uses(jaxpr)
-    for eqn, dying in zip(jaxpr.eqns, dying_at, strict=True):
-        inputs = [v.val if type(v) is Literal else env[id(v)] for v in eqn.invars]
-        out = eqn.primitive.bind(*inputs, **eqn.params)
-        if eqn.primitive.multiple_results:
-            for var, value in zip(eqn.outvars, out, strict=True):
-                env[id(var)] = value
-        else:
-            env[id(eqn.outvars[0])] = out
-        for key in dying:
-            env.pop(key, None)
+    outer_source = state.source
+    try:
+        for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
+            state.source = eqn.source
+            inputs = [v.val if type(v) is Literal else env[id(v)] for v in eqn.invars]
+            out = eqn.primitive.bind(*inputs, **eqn.params)
+            if eqn.primitive.multiple_results:
+                for var, value in zip(eqn.outvars, out, strict=True):
+                    env[id(var)] = value
+            else:
+                env[id(eqn.outvars[0])] = out
+            for key in dying:
+                env.pop(key, None)
+    finally:
+        state.source = outer_source
     return [v.val if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
 

@@ -16,6 +16,7 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
+from xform.core.source import current as current_source
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.forward import split_tracers, with_consts
 from xform.interpreters.staging import StagingTrace, trace_to_closed
@@ -47,10 +48,10 @@ class Tape(StagingTrace):
         out = primitive.types(avals, params)
         if primitive.multiple_results:
             outvars = [Var(self, aval) for aval in out]
-            self.eqns.append(Eqn(primitive, invars, params, outvars))
+            self.eqns.append(Eqn(primitive, invars, params, outvars, state.source))
             return outvars
         var = Var(self, out)
-        self.eqns.append(Eqn(primitive, invars, params, [var]))
+        self.eqns.append(Eqn(primitive, invars, params, [var], state.source))
         return var
 
 
@@ -73,7 +74,14 @@ class LinearizeTrace(Trace):
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals, tangents = split_tracers(self, LinearizeTracer, args)
         rule = primitive.__dict__.get("linearize") or primitive.jvp
-        out, tangent_out = rule(primals, tangents, **params)
+        if state.trace is None or state.source is not None:
+            out, tangent_out = rule(primals, tangents, **params)
+        else:  # what the rule stages, on the tape too, stands for the operation that the user wrote
+            state.source = current_source(3)
+            try:
+                out, tangent_out = rule(primals, tangents, **params)
+            finally:
+                state.source = None
         if primitive.multiple_results:
             return [
                 p if type(t) is Zero else LinearizeTracer(self, p, t) for p, t in zip(out, tangent_out, strict=True)
@@ -131,10 +139,21 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
     for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
         if type(ct) is not Zero and id(var) in linear:
             cts[id(var)] = add_tangents(cts.get(id(var)), ct)
+    outer_source = state.source
+    try:
+        _walk_back(linear_eqns, linear, values, cts)
+    finally:
+        state.source = outer_source
+    return [cts[id(v)] if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
+
+
+def _walk_back(linear_eqns: list[Eqn], linear: set[int], values: dict[int, Any], cts: dict[int, Any]) -> None:
+    """Transpose equation by equation, from the last one, adding up cotangents in `cts`."""
     pop = cts.pop
     while linear_eqns:
         eqn = linear_eqns.pop()  # lets the residuals go as we walk
         primitive = eqn.primitive
+        state.source = eqn.source
         if primitive.multiple_results:
             ct: Any = [pop(id(v), None) for v in eqn.outvars]
             if all(c is None for c in ct):
@@ -154,7 +173,6 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
             if ct_in is not None and type(ct_in) is not Zero and (key := id(var)) in linear:
                 previous = cts.get(key)
                 cts[key] = ct_in if previous is None else Hooks.add(previous, ct_in)
-    return [cts[id(v)] if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
 
 
 # Jaxprs inside of operations.

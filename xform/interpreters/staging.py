@@ -77,7 +77,7 @@ class StagingTrace(Trace):
             raise next(a for a in args if isinstance(a, Tracer) and a._trace is self).leaked()
         invars, avals = self.lift_all(args)
         out = primitive.types(avals, params)
-        src = current_source(3)
+        src = state.source or current_source(3)
         if primitive.multiple_results:
             outvars = [Var(self, aval, src) for aval in out]
             self.eqns.append(Eqn(primitive, invars, params, outvars, src))
