@@ -317,6 +317,8 @@ def _gather_lower(
     mode: GatherScatterMode,
     fill_value: Any,
 ) -> Value:
+    if not ctx.out.size:
+        return ctx.full(ctx.out.shape, 0, x.dtype)
     n = dimension_numbers
     indices = widen_index(ctx, indices)
     rank = len(indices.shape)
@@ -329,7 +331,7 @@ def _gather_lower(
         f"slice_sizes = {i64s(slice_sizes)}, indices_are_sorted = {str(indices_are_sorted).lower()}"
     )
     out = ctx.op("gather", [x, indices], ctx.out, attributes)
-    if mode is not GatherScatterMode.FILL_OR_DROP or not n.start_index_map or not ctx.out.size:
+    if mode is not GatherScatterMode.FILL_OR_DROP or not n.start_index_map:
         return out
     limits = index_limits(ctx, indices, Windows.of(n), x.shape, slice_sizes)
     mask = ShapedArray(indices.shape, bool)

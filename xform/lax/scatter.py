@@ -55,12 +55,11 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 def _window_sizes(
-    x_ndim: int, updates_shape: Sequence[int], numbers: ScatterDimensionNumbers
+    shape: Sequence[int], updates_shape: Sequence[int], numbers: ScatterDimensionNumbers
 ) -> tuple[int, ...]:
     """The length of a window along each axis of the operand."""
-    kept = Windows.of(numbers).kept(x_ndim)
-    sizes = [1] * x_ndim
-    for d, u in zip(kept, numbers.update_window_dims, strict=True):
+    sizes = [min(1, n) for n in shape]
+    for d, u in zip(Windows.of(numbers).kept(len(shape)), numbers.update_window_dims, strict=True):
         sizes[d] = updates_shape[u]
     return tuple(sizes)
 
@@ -70,7 +69,7 @@ def gather_params(x: Any, updates: Any, params: dict[str, Any]) -> dict[str, Any
     numbers = params["dimension_numbers"]
     return dict(
         dimension_numbers=GatherDimensionNumbers(*numbers),
-        slice_sizes=_window_sizes(len(x.shape), updates.shape, numbers),
+        slice_sizes=_window_sizes(x.shape, updates.shape, numbers),
         indices_are_sorted=params["indices_are_sorted"],
         unique_indices=params["unique_indices"],
         mode=GatherScatterMode.CLIP
@@ -103,7 +102,7 @@ def _scatter_family(name: str, ufunc: Any, operation: str | None, accepts: str) 
             raise TypeError(
                 f"lax.{name}: {n} don't fit operand {x.str_short()} and updates {updates.str_short()}"
             )
-        check_windows(name, n, x, indices, _window_sizes(x.ndim, updates.shape, n), updates.ndim)
+        check_windows(name, n, x, indices, _window_sizes(x.shape, updates.shape, n), updates.ndim)
         positions = tuple(m for d, m in enumerate(updates.shape) if d not in n.update_window_dims)
         if positions != indices.shape[:-1]:
             raise TypeError(
@@ -149,7 +148,7 @@ def _host(
     if not updates.size:
         return out
     windows = Windows.of(dimension_numbers)
-    sizes = _window_sizes(out.ndim, updates.shape, dimension_numbers)
+    sizes = _window_sizes(out.shape, updates.shape, dimension_numbers)
     # ufunc.at is fast in one dimension only; and windows that cover everything leave no axis to index.
     flat = sizes == out.shape or (ufunc is not None and not unique_indices)
     inside, arrays, indexed, whole, positions = index_arrays(windows, out.shape, indices, sizes, flat)
@@ -190,10 +189,12 @@ def _lower(
     unique_indices: bool,
     mode: GatherScatterMode,
 ) -> Value:
+    if not updates.aval.size:
+        return x
     n = dimension_numbers
     indices = widen_index(ctx, indices)
     if mode is GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
-        sizes = _window_sizes(len(x.shape), updates.shape, n)
+        sizes = _window_sizes(x.shape, updates.shape, n)
         limits = index_limits(ctx, indices, Windows.of(n), x.shape, sizes)
         indices = ctx.op("clamp", [ctx.full(indices.shape, 0, indices.dtype), indices, limits], indices.aval)
     scalar = ShapedArray((), x.dtype)
