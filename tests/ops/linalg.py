@@ -1,6 +1,7 @@
 """Decompositions of matrices and linear equations."""
 
 import numpy as np
+import scipy.linalg
 
 from tests.ops.record import Op, Sample, array
 from xform import lax
@@ -30,9 +31,9 @@ def each_matrix(function):
         batch = args[0].shape[:-2]
         if not batch:
             return function(*args, **kwargs)
-        flat = [a.reshape(-1, *a.shape[len(batch) :]) for a in args]
-        if not flat[0].shape[0]:
+        if not np.prod(batch):
             return np.zeros(args[-1].shape, args[-1].dtype)
+        flat = [a.reshape(-1, *a.shape[len(batch) :]) for a in args]
         out = np.stack([function(*rows, **kwargs) for rows in zip(*flat, strict=True)])
         return out.reshape(*batch, *out.shape[1:])
 
@@ -122,6 +123,47 @@ def triangle_samples(rng, dtype):
                 yield Sample((array(rng, dtype, shape),), {"k": k, "lower": lower})
 
 
+# LU
+
+
+def general_samples(rng, dtype):
+    for shape in TALL_AND_WIDE:
+        yield Sample((matrices(rng, dtype, shape),))
+
+
+@each_matrix
+def lu_reference(x):
+    """SciPy's lu, its three results packed."""
+    _, lower, upper = scipy.linalg.lu(x)
+    m, n = x.shape
+    k = min(m, n)
+    out = np.zeros((m, n), x.dtype)
+    out[:, :k] += np.tril(lower[:, :k], -1)
+    out[:k] += upper
+    return out
+
+
+def lu_matrix(x):
+    return linalg.lu(x)[0]
+
+
+def pivots_samples(rng, dtype):
+    yield Sample((np.array([2, 1, 2], dtype), 3))
+    yield Sample((np.array([[2, 2], [0, 3]], dtype), 4))
+    yield Sample((np.zeros((0, 3), dtype), 3))
+    yield Sample((np.zeros((2, 0), dtype), 3))
+
+
+def pivots_reference(pivots, size):
+    out = np.empty((*pivots.shape[:-1], size), np.int32)
+    for i in np.ndindex(*pivots.shape[:-1]):
+        order = list(range(size))
+        for k, p in enumerate(pivots[i]):
+            order[k], order[p] = order[p], order[k]
+        out[i] = order
+    return out
+
+
 OPS = [
     Op("cholesky", linalg.cholesky, cholesky_samples, cholesky_reference, DTYPES, cholesky_edges, ulps=50,
        rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13},
@@ -134,6 +176,13 @@ OPS = [
            (lambda: linalg.triangular_solve(np.ones((2, 3)), np.ones((3, 2))), ValueError, "square matrices"),
            (lambda: linalg.triangular_solve(np.ones((2, 2)), np.ones((2, 2), np.float32)), ValueError, "of one dtype"),
        ]),
+    Op("lu", lu_matrix, general_samples, lu_reference, DTYPES, lambda dtype: [Sample((np.zeros((3, 3), dtype),))],
+       ulps=50, rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13},
+       errors=[(lambda: linalg.lu(np.ones(3)), ValueError, r"lu takes matrices \(\.\.\., m, n\), got f64\[3\]")]),
+    Op("lu_pivots_to_permutation", linalg.lu_pivots_to_permutation, pivots_samples, pivots_reference, ("int32",),
+       differentiable=False,
+       errors=[(lambda: linalg.lu_pivots_to_permutation(np.zeros(3, np.int32), 2), ValueError,
+                r"lu_pivots_to_permutation takes int32 pivots .* permutation_size = 2, got i32\[3\]")]),
     Op("triangle", triangle, triangle_samples,
        lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
 ]  # fmt: skip

@@ -1,8 +1,9 @@
-"""Decompositions of matrices, in batches: each primitive with all its rules. See `jax.lax.linalg` for the names.
+"""Decompositions of matrices, in batches: each primitive with all its rules. The names are those of `jax.lax.linalg`.
 
-May import: `lax`'s elementwise, shape and product modules.
+May import: the elementwise modules of `lax`, its shapes, slices, products and loops.
 """
 
 from xform.lax.linalg.cholesky import cholesky, cholesky_p
+from xform.lax.linalg.lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from xform.lax.linalg.matrices import triangle_p
 from xform.lax.linalg.triangular_solve import triangular_solve, triangular_solve_p

@@ -4,6 +4,7 @@ May import: `lax.linalg.matrices`, `lax.linalg.lapack`.
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,8 +32,8 @@ def _types(a: ShapedArray, b: ShapedArray, *, left_side: bool, **flags: bool) ->
     if a.dtype != b.dtype or a.shape[:-2] != b.shape[:-2] or b.shape[-2 if left_side else -1] != a.shape[-1]:
         wanted = "(..., n, m)" if left_side else "(..., m, n)"
         raise ValueError(
-            f"lax.linalg.triangular_solve with left_side={left_side} takes a (..., n, n) and b {wanted} of one dtype and "
-            f"with equal batch axes, got a {a.str_short()} and b {b.str_short()}"
+            f"lax.linalg.triangular_solve with left_side={left_side} takes a (..., n, n) and b {wanted} of one dtype "
+            f"and with equal batch axes, got a {a.str_short()} and b {b.str_short()}"
         )
     return b.strong
 
@@ -50,7 +51,7 @@ def _host(
     if not b.size:
         return b
     batch = a.shape[:-2]
-    count, n = int(np.prod(batch)), a.shape[-1]
+    count, n = math.prod(batch), a.shape[-1]
     if count > 2 * n:
         return _substitute(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal)
     # BLAS counts columns first, so it sees the transposed equation.
