@@ -3,12 +3,14 @@
 import numpy as np
 import scipy.linalg
 
+import xform
 from tests.ops.record import Op, Sample, array
 from xform import lax
 
 linalg = lax.linalg
 DTYPES = ("float32", "float64", "complex64", "complex128")
 SQUARE = ((3, 3), (1, 1), (0, 0), (2, 4, 4), (0, 2, 2))
+TOLERANCE = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13}
 TALL_AND_WIDE = ((3, 3), (4, 2), (2, 4), (1, 1), (2, 3, 2), (0, 2, 3), (0, 0))
 
 
@@ -164,6 +166,58 @@ def pivots_reference(pivots, size):
     return out
 
 
+# QR
+
+
+def qr_samples(rng, dtype):
+    for shape in TALL_AND_WIDE:
+        yield Sample((matrices(rng, dtype, shape),), {"full_matrices": False})
+    yield Sample((matrices(rng, dtype, (2, 4)),))
+
+
+def pivoted_samples(rng, dtype):
+    """Matrices whose columns are of clearly different length."""
+    for full, shape in ((False, (4, 3)), (True, (3, 4)), (False, (2, 3, 3)), (False, (0, 3)), (False, (2, 3, 0))):
+        x = matrices(rng, dtype, shape) * np.array([1.0, 5.0, 3.0, 9.0])[: shape[-1]]
+        yield Sample((x.astype(dtype),), {"full_matrices": full, "pivoting": True})
+
+
+def full_qr_samples(rng, dtype):
+    for shape in ((4, 2), (2, 3, 2), (3, 0), (0, 2, 1)):
+        yield Sample((matrices(rng, dtype, shape),))
+
+
+def qr_reference(x, full_matrices=True, pivoting=False):
+    if not pivoting:
+        return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
+    *batch, m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    if not x.size:
+        q = np.broadcast_to(np.eye(m, k, dtype=x.dtype), (*batch, m, k))
+        return q, np.zeros((*batch, k, n), x.dtype), np.broadcast_to(np.arange(n, dtype=np.int32), (*batch, n))
+    rows = [
+        scipy.linalg.qr(a, mode="full" if full_matrices else "economic", pivoting=True) for a in x.reshape(-1, m, n)
+    ]
+    return tuple(np.stack(c).reshape(*batch, *c[0].shape) for c in zip(*rows, strict=True))
+
+
+def reflections(rng, dtype):
+    for shape, k in (((4, 3), 3), ((4, 3), 2), ((2, 3, 3), 3), ((3, 0), 0), ((0, 3, 2), 1)):
+        # tau = 2 / |v|^2 makes I - tau v v^H unitary.
+        a = array(rng, dtype, shape)
+        v = np.tril(a, -1) + np.eye(*shape[-2:])
+        yield Sample((a, (2 / (abs(v) ** 2).sum(-2)[..., :k]).astype(dtype)))
+
+
+def product_reference(a, taus):
+    m, n = a.shape[-2:]
+    out = np.broadcast_to(np.eye(m, n), a.shape)
+    for i in reversed(range(taus.shape[-1])):
+        v = (np.tril(a, -1) + np.eye(m, n))[..., :, i : i + 1]
+        out = out - taus[..., i, None, None] * v @ (np.conj(v.swapaxes(-1, -2)) @ out)
+    return out.astype(a.dtype)
+
+
 OPS = [
     Op("cholesky", linalg.cholesky, cholesky_samples, cholesky_reference, DTYPES, cholesky_edges, ulps=50,
        rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13},
@@ -183,6 +237,16 @@ OPS = [
        differentiable=False,
        errors=[(lambda: linalg.lu_pivots_to_permutation(np.zeros(3, np.int32), 2), ValueError,
                 r"lu_pivots_to_permutation takes int32 pivots .* permutation_size = 2, got i32\[3\]")]),
+    Op("qr", linalg.qr, qr_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50,
+       errors=[(lambda: linalg.qr(np.ones(3)), ValueError, r"qr takes matrices \(\.\.\., m, n\), got f64\[3\]"),
+               (lambda: xform.jvp(linalg.qr, (np.ones((3, 2)),), (np.ones((3, 2)),)), NotImplementedError,
+                "qr with full_matrices=True needs m <= n, got m = 3, n = 2")]),
+    Op("qr:pivoting", linalg.qr, pivoted_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50),
+    Op("qr:full", linalg.qr, full_qr_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50, differentiable=False),
+    Op("householder_product", linalg.householder_product, reflections, product_reference, DTYPES, rtol=TOLERANCE,
+       ulps=50, differentiable=False,
+       errors=[(lambda: linalg.householder_product(np.ones((2, 3)), np.ones(2)), ValueError,
+                r"householder_product takes .* k <= n <= m, got a f64")]),
     Op("triangle", triangle, triangle_samples,
        lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
 ]  # fmt: skip

@@ -23,7 +23,6 @@ from xform.lax.linalg.matrices import (
     hermitian_part,
     matmul,
     scaled,
-    triangle_p,
     tril,
 )
 from xform.lax.linalg.triangular_solve import solve
@@ -58,7 +57,7 @@ def _lower(ctx: Context, x: Value) -> Value:
         results = [(ctx.out, 2), (info, 0)]
         out, info = lapack.call(ctx, "potrf", [(x, 2)], results, lapack.flag("uplo", "L"), [(0, 0)])
         (out,) = lapack.where_converged(ctx, info, [out])
-    return triangle_p.lower(ctx, out, k=0, lower=True)
+    return lapack.triangle(ctx, out, lower=True)
 
 
 cholesky_p = Primitive("cholesky")

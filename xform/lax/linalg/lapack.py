@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from xform.core.avals import ShapedArray
-from xform.interpreters.lowering import Context, Value
+from xform.interpreters.lowering import Context, Value, i64s
 from xform.lax.families import compare
 
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -118,3 +118,33 @@ def finite(ctx: Context, x: Value) -> tuple[Value, Value]:
         x.aval,
     )
     return good, safe
+
+
+def triangle(ctx: Context, x: Value, lower: bool, k: int = 0) -> Value:
+    """The part of matrices on and below, or on and above, diagonal number k."""
+    n = len(x.shape)
+    i, j = (ctx.op("iota", [], ShapedArray(x.shape[-2:], np.int32), f"iota_dimension = {d} : i64") for d in (0, 1))
+    if k:
+        i = ctx.op("add", [i, ctx.full(i.shape, k, np.int32)], i.aval)
+    mask = ctx.broadcast(compare(ctx, j, i, "LE" if lower else "GE"), x.shape, (n - 2, n - 1))
+    return ctx.op("select", [mask, x, ctx.full(x.shape, 0, x.dtype)], x.aval)
+
+
+def identity(ctx: Context, aval: ShapedArray) -> Value:
+    """A batch of identity matrices."""
+    ones = ctx.full(aval.shape, 1, aval.dtype)
+    return triangle(ctx, triangle(ctx, ones, lower=True), lower=False)
+
+
+def resized(ctx: Context, x: Value, m: int, n: int) -> Value:
+    """Matrices cut off or filled up with zeros to m rows and n columns."""
+    if x.shape[-2:] == (m, n):
+        return x
+    batch = x.shape[:-2]
+    zeros = i64s([0] * len(x.shape))
+    rows, columns = m - x.shape[-2], n - x.shape[-1]
+    return ctx.op(
+        "pad", [x, ctx.constant(0, x.dtype)], x.aval.update(shape=(*batch, m, n)),
+        f"edge_padding_low = {zeros}, edge_padding_high = {i64s([*(0 for _ in batch), rows, columns])}, "
+        f"interior_padding = {zeros}",
+    )  # fmt: skip

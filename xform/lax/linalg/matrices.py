@@ -15,10 +15,10 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
-from xform.interpreters.lowering import Context, Value
 from xform.lax.arithmetic import add_p, conj_p, mul_p
 from xform.lax.dot import Precision, dot_general_p
-from xform.lax.families import compare, constant, is_complex
+from xform.lax.families import constant, is_complex
+from xform.lax.linalg import lapack
 from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import pad_p, static_slice
@@ -174,22 +174,13 @@ def _triangle_batch(axis: Any, x: Any, dim: int, *, k: int, lower: bool) -> Any:
     return triangle_p.bind(batching.move_to(x, dim, axis.size), k=k, lower=lower), 0
 
 
-def _triangle_lower(ctx: Context, x: Value, *, k: int, lower: bool) -> Value:
-    n = len(x.shape)
-    i, j = (ctx.op("iota", [], ShapedArray(x.shape[-2:], np.int32), f"iota_dimension = {d} : i64") for d in (0, 1))
-    if k:
-        i = ctx.op("add", [i, ctx.full(i.shape, k, np.int32)], i.aval)
-    mask = ctx.broadcast(compare(ctx, j, i, "LE" if lower else "GE"), x.shape, (n - 2, n - 1))
-    return ctx.op("select", [mask, x, ctx.full(x.shape, 0, x.dtype)], ctx.out)
-
-
 triangle_p = linear_unary(
     "triangle",
     _triangle_types,
     lambda x, *, k, lower: np.where(_mask(*x.shape[-2:], k, lower), x, x.dtype.type(0)),
     lambda ct, x, *, k, lower: triangle_p.bind(ct, k=k, lower=lower),
     _triangle_batch,
-    _triangle_lower,
+    lambda ctx, x, *, k, lower: lapack.triangle(ctx, x, lower, k),
 )
 
 
