@@ -113,9 +113,7 @@ def check_windows(
     if not dtypes.issubdtype(indices.dtype, np.integer):
         fail("indices must be integers")
     if indices.ndim < 1 or indices.shape[-1] != len(numbers[2]):
-        fail(
-            f"the last axis of the indices must have the {len(numbers[2])} components of {numbers._fields[2]}"
-        )
+        fail(f"the last axis of the indices must have the {len(numbers[2])} components of {numbers._fields[2]}")
     limits = (windowed_ndim, x.ndim, x.ndim, x.ndim, indices.ndim - 1)
     for (field, dims), limit in zip(fields.items(), limits, strict=True):
         if len(set(dims)) != len(dims) or any(not 0 <= d < limit for d in dims):
@@ -244,9 +242,7 @@ def _gather_host(
     order = dict(zip([*inner, *whole], range(len(positions), out.ndim), strict=True))
     window_order = iter([order[d] for d in windows.kept(x.ndim)])
     position_order = iter(range(len(positions)))
-    return out.transpose(
-        [next(window_order if d in windows.window_dims else position_order) for d in range(out.ndim)]
-    )
+    return out.transpose([next(window_order if d in windows.window_dims else position_order) for d in range(out.ndim)])
 
 
 def _gather_jvp(primals: Sequence[Any], ts: Sequence[Any], *, fill_value: Any, **params: Any) -> Any:
@@ -267,8 +263,7 @@ def _gather_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], **params:
         indices = batching.move_to(indices, di, axis.size)
     offset_dims = tuple(d + 1 for d in n.offset_dims)
     operand = [
-        tuple(d + 1 for d in dims)
-        for dims in (n.collapsed_slice_dims, n.start_index_map, n.operand_batching_dims)
+        tuple(d + 1 for d in dims) for dims in (n.collapsed_slice_dims, n.start_index_map, n.operand_batching_dims)
     ]
     index_batching = tuple(d + 1 for d in n.start_indices_batching_dims)
     if di is None:
@@ -295,14 +290,10 @@ def widen_index(ctx: Context, indices: Value) -> Value:
     return ctx.convert(indices, np.dtype(np.int32 if small else np.int64))
 
 
-def index_limits(
-    ctx: Context, indices: Value, windows: Windows, shape: Sequence[int], sizes: Sequence[int]
-) -> Value:
+def index_limits(ctx: Context, indices: Value, windows: Windows, shape: Sequence[int], sizes: Sequence[int]) -> Value:
     """The last position of a window along each axis it is positioned on, in the shape of `indices`."""
     limits = [shape[d] - sizes[d] for d in windows.index_map]
-    return ctx.broadcast(
-        ctx.constant(np.array(limits, indices.dtype)), indices.shape, [len(indices.shape) - 1]
-    )
+    return ctx.broadcast(ctx.constant(np.array(limits, indices.dtype)), indices.shape, [len(indices.shape) - 1])
 
 
 def _gather_lower(

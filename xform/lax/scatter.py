@@ -72,9 +72,7 @@ def gather_params(x: Any, updates: Any, params: dict[str, Any]) -> dict[str, Any
         slice_sizes=_window_sizes(x.shape, updates.shape, numbers),
         indices_are_sorted=params["indices_are_sorted"],
         unique_indices=params["unique_indices"],
-        mode=GatherScatterMode.CLIP
-        if params["mode"] is GatherScatterMode.CLIP
-        else GatherScatterMode.FILL_OR_DROP,
+        mode=GatherScatterMode.CLIP if params["mode"] is GatherScatterMode.CLIP else GatherScatterMode.FILL_OR_DROP,
         fill_value=0,
     )
 
@@ -96,12 +94,10 @@ def _scatter_family(name: str, ufunc: Any, operation: str | None, accepts: str) 
         families.check_kind(name, [x], accepts)
         families.check_same_dtype(name, [x, updates])
         n = dimension_numbers
-        if len(n.update_window_dims) + len(n.inserted_window_dims) + len(
-            n.operand_batching_dims
-        ) != x.ndim or any(not 0 <= d < updates.ndim for d in n.update_window_dims):
-            raise TypeError(
-                f"lax.{name}: {n} don't fit operand {x.str_short()} and updates {updates.str_short()}"
-            )
+        if len(n.update_window_dims) + len(n.inserted_window_dims) + len(n.operand_batching_dims) != x.ndim or any(
+            not 0 <= d < updates.ndim for d in n.update_window_dims
+        ):
+            raise TypeError(f"lax.{name}: {n} don't fit operand {x.str_short()} and updates {updates.str_short()}")
         check_windows(name, n, x, indices, _window_sizes(x.shape, updates.shape, n), updates.ndim)
         positions = tuple(m for d, m in enumerate(updates.shape) if d not in n.update_window_dims)
         if positions != indices.shape[:-1]:
@@ -208,9 +204,7 @@ def _lower(
         f"index_vector_dim = {len(indices.shape) - 1}>, "
         f"indices_are_sorted = {str(indices_are_sorted).lower()}, unique_indices = {str(unique_indices).lower()}"
     )
-    return ctx.op(
-        "scatter", [x, indices, updates], ctx.out, attributes, [ctx.region(combine, [scalar, scalar])]
-    )
+    return ctx.op("scatter", [x, indices, updates], ctx.out, attributes, [ctx.region(combine, [scalar, scalar])])
 
 
 scatter_p = _scatter_family("scatter", None, None, "any")
@@ -246,9 +240,7 @@ scatter_add_p.jvp = _add_jvp
 scatter_add_p.transpose = _add_transpose
 
 
-def _gather_transpose(
-    ct: Any, x: Any, indices: Any, *, slice_sizes: Any, fill_value: Any, **params: Any
-) -> list[Any]:
+def _gather_transpose(ct: Any, x: Any, indices: Any, *, slice_sizes: Any, fill_value: Any, **params: Any) -> list[Any]:
     numbers = ScatterDimensionNumbers(*params.pop("dimension_numbers"))
     if params["mode"] is GatherScatterMode.PROMISE_IN_BOUNDS:  # gathering clips what breaks the promise
         params["mode"] = GatherScatterMode.CLIP
@@ -353,9 +345,7 @@ scatter_max_p.jvp = _extreme_jvp(scatter_max_p, ge_p)
 # The public functions, which share one signature.
 
 
-def _function(
-    name: str, p: Primitive, doc: str, prepare: Callable[[Any], Any] | None = None
-) -> Callable[..., Any]:
+def _function(name: str, p: Primitive, doc: str, prepare: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
     def function(
         operand: Any,
         scatter_indices: Any,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval, host_value
+from xform.core.array import Array, get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer
@@ -92,9 +92,7 @@ def _zero(x: Any) -> Any:
     return np.zeros((), get_aval(x).dtype)[()]
 
 
-def static_slice(
-    x: Any, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None
-) -> Any:
+def static_slice(x: Any, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None) -> Any:
     """`slice` of ints that are known to fit (internal, no checks)."""
     if strides is not None and all(s == 1 for s in strides):
         strides = None
@@ -145,9 +143,7 @@ def _check_dynamic(name: str, x: ShapedArray, sizes: tuple[int, ...], starts: Se
         )
     if any(not 0 <= m <= n for m, n in zip(sizes, x.shape, strict=True)):
         raise TypeError(f"lax.{name}: a slice of shape {sizes} doesn't fit into operand {x.str_short()}")
-    if any(
-        s.shape or not dtypes.issubdtype(s.dtype, np.integer) or s.dtype != starts[0].dtype for s in starts
-    ):
+    if any(s.shape or not dtypes.issubdtype(s.dtype, np.integer) or s.dtype != starts[0].dtype for s in starts):
         raise TypeError(
             f"lax.{name}: start indices must be integer scalars of one dtype, got "
             f"{', '.join(s.str_short() for s in starts)}"
@@ -181,15 +177,11 @@ def _dynamic_slice_transpose(ct: Any, x: Any, *starts: Any, slice_sizes: tuple[i
     return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
 
-def _dynamic_slice_batch(
-    axis: Any, args: Sequence[Any], dims: Sequence[Any], *, slice_sizes: tuple[int, ...]
-) -> Any:
+def _dynamic_slice_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, slice_sizes: tuple[int, ...]) -> Any:
     (x, *starts), (d, *start_dims) = args, dims
     if all(s is None for s in start_dims):
         starts.insert(d, np.zeros((), get_aval(starts[0]).dtype)[()] if starts else np.int64(0))
-        return dynamic_slice_p.bind(
-            x, *starts, slice_sizes=(*slice_sizes[:d], axis.size, *slice_sizes[d:])
-        ), d
+        return dynamic_slice_p.bind(x, *starts, slice_sizes=(*slice_sizes[:d], axis.size, *slice_sizes[d:])), d
     ndim = len(slice_sizes)
     every = tuple(range(ndim))
     numbers = GatherDimensionNumbers(offset_dims=every, collapsed_slice_dims=(), start_index_map=every)
@@ -207,9 +199,7 @@ def _dynamic_slice_batch(
 
 def _batched_starts(axis: Any, starts: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, int]:
     """Start indices of which some are mapped, as one array with the mapped axis first."""
-    columns = [
-        reshape(batching.move_to(s, d, axis.size), (axis.size, 1)) for s, d in zip(starts, dims, strict=True)
-    ]
+    columns = [reshape(batching.move_to(s, d, axis.size), (axis.size, 1)) for s, d in zip(starts, dims, strict=True)]
     return concatenate_p.bind(*columns, dimension=1), 0
 
 
@@ -234,9 +224,7 @@ def start_index_scalars(
     if isinstance(starts, Tracer) or not isinstance(starts, Sequence):
         aval = get_aval(starts)
         if aval.ndim != 1:
-            raise TypeError(
-                f"lax.{name}: start_indices must be scalars or one array of rank 1, got {aval.str_short()}"
-            )
+            raise TypeError(f"lax.{name}: start_indices must be scalars or one array of rank 1, got {aval.str_short()}")
         starts = [index_in_dim(starts, i, keepdims=False) for i in range(aval.shape[0])]
     if len(starts) != len(shape):
         raise TypeError(
@@ -253,8 +241,7 @@ def start_index_scalars(
     dtype = np.dtype(np.int32) if traced == {np.dtype(np.int32)} else dtypes.default_int()
     low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
     return [
-        convert(s, dtype, s.weak_type) if isinstance(s, Tracer) else dtype.type(min(max(s, low), high))
-        for s in wrapped
+        convert(s, dtype, s.weak_type) if isinstance(s, Tracer) else dtype.type(min(max(s, low), high)) for s in wrapped
     ]
 
 
@@ -305,9 +292,7 @@ def dynamic_slice(
     >>> lax.dynamic_slice(np.arange(5), (-2,), (2,)).tolist(), lax.dynamic_slice(np.arange(5), (4,), (3,)).tolist()
     ([3, 4], [2, 3, 4])
     """
-    starts = start_index_scalars(
-        "dynamic_slice", get_aval(operand).shape, start_indices, allow_negative_indices
-    )
+    starts = start_index_scalars("dynamic_slice", get_aval(operand).shape, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=tuple(map(operator.index, slice_sizes)))
 
 
@@ -334,12 +319,8 @@ def _update_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
 
 
 def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list[Any]:
-    ct_x = (
-        dynamic_update_slice_p.bind(ct, full(update.aval.shape, _zero(ct)), *starts) if is_linear(x) else None
-    )
-    ct_update = (
-        dynamic_slice_p.bind(ct, *starts, slice_sizes=update.aval.shape) if is_linear(update) else None
-    )
+    ct_x = dynamic_update_slice_p.bind(ct, full(update.aval.shape, _zero(ct)), *starts) if is_linear(x) else None
+    ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=update.aval.shape) if is_linear(update) else None
     return [ct_x, ct_update, *[None] * len(starts)]
 
 
@@ -354,9 +335,7 @@ def _update_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
         update_window_dims=every, inserted_window_dims=(), scatter_dims_to_operand_dims=every
     )
     index, index_dim = _batched_starts(axis, starts, start_dims)
-    params = dict(
-        dimension_numbers=numbers, indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP
-    )
+    params = dict(dimension_numbers=numbers, indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
     return scatter_p.batch(axis, (x, index, update), (0, index_dim, 0), **params)
 
 
@@ -389,12 +368,8 @@ def dynamic_update_slice(
     >>> lax.dynamic_update_slice(np.zeros(4), np.ones(2), (3,)).tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
-    starts = start_index_scalars(
-        "dynamic_update_slice", get_aval(operand).shape, start_indices, allow_negative_indices
-    )
-    return dynamic_update_slice_p.bind(
-        *families.as_operands("dynamic_update_slice", operand, update), *starts
-    )
+    starts = start_index_scalars("dynamic_update_slice", get_aval(operand).shape, start_indices, allow_negative_indices)
+    return dynamic_update_slice_p.bind(*families.as_operands("dynamic_update_slice", operand, update), *starts)
 
 
 # pad(operand, padding_value): padding_config holds (low, high, interior) per axis; negative low and high crop.
@@ -410,8 +385,7 @@ def _pad_types(x: ShapedArray, value: ShapedArray, *, padding_config: Any) -> Sh
             f"got {padding_config}"
         )
     shape = [
-        low + high + n + max(n - 1, 0) * inner
-        for n, (low, high, inner) in zip(x.shape, padding_config, strict=True)
+        low + high + n + max(n - 1, 0) * inner for n, (low, high, inner) in zip(x.shape, padding_config, strict=True)
     ]
     if any(n < 0 for n in shape):
         raise ValueError(
@@ -471,9 +445,7 @@ def _pad_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, padding_c
 
 def _pad_lower(ctx: Context, x: Value, value: Value, *, padding_config: Any) -> Value:
     low, high, inner = zip(*padding_config, strict=True) if padding_config else ((), (), ())
-    attributes = (
-        f"edge_padding_low = {i64s(low)}, edge_padding_high = {i64s(high)}, interior_padding = {i64s(inner)}"
-    )
+    attributes = f"edge_padding_low = {i64s(low)}, edge_padding_high = {i64s(high)}, interior_padding = {i64s(inner)}"
     return ctx.op("pad", [x, value], ctx.out, attributes)
 
 
@@ -581,7 +553,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     operands = list(operands)
     if not operands:
         raise ValueError("lax.concatenate: at least one operand is needed, got none")
-    if len(operands) == 1 and 0 <= dimension < get_aval(operands[0]).ndim:
+    if len(operands) == 1 and isinstance(operands[0], Array) and 0 <= dimension < operands[0].ndim:
         return operands[0]
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
 
@@ -601,9 +573,7 @@ def _replaced(values: Sequence[Any], axis: int, value: Any) -> list[Any]:
 
 
 @api_boundary
-def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     """``operand[start:limit:stride]`` along one axis, as Python slices: negative bounds count from the end."""
     axis, shape = _axis("slice_in_dim", operand, axis)
     n = shape[axis]
@@ -680,6 +650,4 @@ def dynamic_update_index_in_dim(
     update_shape = get_aval(update).shape
     if len(update_shape) != len(shape):
         update = reshape(update, (*update_shape[:axis], 1, *update_shape[axis:]))
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )
+    return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)

@@ -45,9 +45,7 @@ def parse(shape: tuple[int, ...], index: Any, wrap: bool = True, check: bool = T
     parts = [_part(p) for p in (index if type(index) is tuple else (index,))]
     used = sum(n for _, _, n in parts)
     if used > len(shape):
-        raise IndexError(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed"
-        )
+        raise IndexError(f"too many indices for array: array is {len(shape)}-dimensional, but {used} were indexed")
     ellipses = [i for i, (kind, _, _) in enumerate(parts) if kind is Ellipsis]
     if len(ellipses) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
@@ -201,9 +199,7 @@ def plan_of(shape: tuple[int, ...], items: Sequence[Item]) -> Plan:
     place = (advanced[0] if adjacent else 0) if advanced else -1
 
     result: list[tuple[str, int]] = []  # the result's axes: ("window" | "position" | "new", length)
-    components: list[
-        tuple[int, Any, int | None]
-    ] = []  # (axis, index, first of the position axes it runs along)
+    components: list[tuple[int, Any, int | None]] = []  # (axis, index, first of the position axes it runs along)
     sizes = [min(1, n) for n in shape]
     windows = []
     positions: list[int] = []
@@ -250,9 +246,7 @@ def plan_of(shape: tuple[int, ...], items: Sequence[Item]) -> Plan:
     )
 
 
-def _index_vectors(
-    shape: tuple[int, ...], components: Sequence[tuple[Any, int | None]], positions: Any
-) -> Any:
+def _index_vectors(shape: tuple[int, ...], components: Sequence[tuple[Any, int | None]], positions: Any) -> Any:
     """The components, each running along some of the position axes, side by side in a new last axis."""
     full = (*positions, 1)
     small = max(shape, default=0) < 2**31

@@ -220,9 +220,7 @@ def _iterate(self: Array) -> Iterator[Any]:
 class _Update:
     """One kind of update: how NumPy does it, how it combines arrays, and as a scatter."""
 
-    def __init__(
-        self, ufunc: Any, combine: Callable[[Any, Any], Any], scatter: Primitive | None, prepare: Any = None
-    ):
+    def __init__(self, ufunc: Any, combine: Callable[[Any, Any], Any], scatter: Primitive | None, prepare: Any = None):
         self.ufunc = ufunc
         self.combine = combine
         self.scatter = scatter  # None: gather, combine with the product of all updates, scatter
@@ -453,9 +451,7 @@ def _update(
             values = update.prepare(values)
         out = update.scatter.bind(flat, plan.indices, values, dimension_numbers=numbers, **params)
         return reshape(out, x.shape)
-    read = dict(
-        params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype)
-    )
+    read = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
     if not unique:
         one = full(flat.shape, np.ones((), x.dtype)[()])
         product = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
@@ -470,9 +466,7 @@ def _update_window(x: Any, items: Sequence[Item], update: _Update, values: Any) 
     shape = tuple(1 if i.kind is NEW else i.value[2] for i in items if i.kind in (SLICE, NEW))
     values = reshape(_fit(values, shape), sizes)
     if update.ufunc is not None:
-        before = static_slice(
-            x, [int(s) for s in starts], [int(s) + n for s, n in zip(starts, sizes, strict=True)]
-        )
+        before = static_slice(x, [int(s) for s in starts], [int(s) + n for s, n in zip(starts, sizes, strict=True)])
         values = convert(update.combine(before, values), x.dtype)
     return dynamic_update_slice_p.bind(x, values, *starts)
 
