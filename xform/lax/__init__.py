@@ -72,7 +72,7 @@ from xform.lax.slicing import (
     slice,
     slice_in_dim,
 )
-from xform.lax.sorting import sort, sort_key_val
+from xform.lax.sorting import sort, sort_key_val, top_k
 from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
 from xform.lax.transcendental import (
     acos,

@@ -1,9 +1,13 @@
-"""Sorting along an axis, of one array or of several by the first ones as keys.
+"""Sorting along an axis, of one array or of several by the first ones as keys; the k largest elements.
 
-The order is NumPy's: NaN come last, the two zeros are equal, complex numbers are ordered by real part, then imaginary
+The order is NumPy's: NaN come last, -0.0 and 0.0 are equal, complex numbers are ordered by real part, then imaginary
 part (those with a NaN last: first the ones whose real part is a number).
 
-May import: `lax.families`, `lax.shapes`, `lax.slicing`, the elementwise modules, `lax.reductions`.
+XLA sorts a single array of integers ten times as fast on CPU as anything that needs a comparator of its own. So
+everything becomes integers: a float is one by its bits, and to find the order of an array each element is packed
+with its index into one integer of 64 bits. Wider keys are sorted by their halves, the lower one first (a radix sort).
+
+May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.gather`, the elementwise modules.
 """
 
 import operator
@@ -18,129 +22,302 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
-from xform.interpreters.lowering import Context, Value
-from xform.lax.shapes import check_axes
+from xform.interpreters.lowering import Context, Value, lower_as
+from xform.interpreters.tangents import Zero, zero_of
+from xform.lax.arithmetic import imag_p, real_p
+from xform.lax.bitwise import (
+    and_p,
+    bitcast_convert_type_p,
+    not_p,
+    or_p,
+    shift_left_p,
+    shift_right_arithmetic_p,
+    xor_p,
+)
+from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
+from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
+from xform.lax.shapes import check_axes, convert, iota_p, moveaxis, reshape
+from xform.lax.slicing import slice_in_dim
+
+# sort
 
 
 def _sort_types(*operands: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
-    shapes = {x.shape for x in operands}
-    if len(shapes) != 1:
-        raise TypeError(
-            f"lax.sort: operands must have one shape, got {', '.join(x.str_short() for x in operands)}"
-        )
+    if len({x.shape for x in operands}) != 1:
+        raise TypeError(f"lax.sort: operands must have one shape, got {[x.str_short() for x in operands]}")
     if not 0 <= dimension < operands[0].ndim:
         raise ValueError(f"lax.sort: dimension {dimension} is out of range for {operands[0].str_short()}")
     if not 1 <= num_keys <= len(operands):
         raise ValueError(
-            f"lax.sort: num_keys must be in 1..{len(operands)} (the number of operands), got {num_keys}"
+            f"lax.sort: num_keys must be between 1 and the number of operands {len(operands)}, got {num_keys}"
         )
     return list(operands)
 
 
 def _sort_host(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
-    if len(operands) == 1:
-        return [_sort_one(operands[0], dimension)]
     keys = [_sortable(x) for x in operands[:num_keys]]
-    if num_keys == 1:
-        order = keys[0].argsort(dimension, "stable")
-    else:
-        order = np.lexsort(keys[::-1], dimension)
-    return [np.take_along_axis(x, order, dimension) for x in operands]
-
-
-def _sort_one(x: Any, dimension: int) -> Any:
-    """The sorted array. Stability shows only in the order of -0.0 and 0.0, which NumPy's fastest sort does not keep."""
-    key = _sortable(x)
-    inexact = dtypes.issubdtype(x.dtype, np.inexact)
-    signs = inexact and (x.dtype.kind == "c" or bool(np.any(np.signbit(key) & (key == 0))))
-    out = np.sort(key, dimension, "stable" if signs else None)
-    return out if out.dtype == x.dtype else out.astype(x.dtype)
+    if len(operands) > 1:
+        order = keys[0].argsort(dimension, "stable") if num_keys == 1 else np.lexsort(keys[::-1], dimension)
+        return [np.take_along_axis(x, order, dimension) for x in operands]
+    (x,), (key,) = operands, keys
+    out = np.sort(key, dimension)
+    if dtypes.kinds[x.dtype] == "f":  # the negative zeros before the positive ones, as by bits
+        zeros = out == 0
+        if zeros.any():
+            negative = np.count_nonzero((key == 0) & np.signbit(key), dimension, keepdims=True)
+            rank = np.cumsum(zeros, dimension)
+            out[zeros] = np.where(rank <= negative, -0.0, 0.0)[zeros]
+    return [out.astype(x.dtype, copy=False)]
 
 
 def _sortable(x: Any) -> Any:
-    """Types that NumPy doesn't itself sort (bfloat16, narrow floats and ints), in one that it does."""
+    """An array in a type that NumPy itself can sort: those of ml_dtypes converted."""
     if x.dtype.kind != "V":
         return x
-    return x.astype(np.float32 if dtypes.issubdtype(x.dtype, np.floating) else np.int8)
+    return x.astype(np.float32 if dtypes.kinds[x.dtype] == "f" else np.int8)
 
 
-def _sort_batch(
-    axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int, **params: Any
-) -> Any:
+def _sort_jvp(primals: Sequence[Any], ts: Sequence[Any], *, dimension: int, is_stable: bool, num_keys: int) -> Any:
+    """Tangents go with their elements."""
+    params = {"dimension": dimension, "is_stable": is_stable, "num_keys": num_keys}
+    if all(type(t) is Zero for t in ts):
+        outs = sort_p.bind(*primals, **params)
+        return outs, [zero_of(o) for o in outs]
+    index = iota_p.bind(dtype=_index_dtype, shape=primals[0].shape, dimension=dimension)
+    *outs, order = sort_p.bind(*primals, index, **params)
+    tangents = [
+        zero_of(o) if type(t) is Zero else take_along(t, order, dimension) for t, o in zip(ts, outs, strict=True)
+    ]
+    return outs, tangents
+
+
+_index_dtype = np.dtype(np.int64)
+
+
+def _sort_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension: int, **params: Any) -> Any:
     d = next(d for d in dims if d is not None)
     args = [batching.move_to(x, dim, axis.size, d) for x, dim in zip(args, dims, strict=True)]
     return sort_p.bind(*args, dimension=dimension + (dimension >= d), **params), [d] * len(args)
 
 
-def _sort_lower(
-    ctx: Context, *operands: Value, dimension: int, is_stable: bool, num_keys: int
-) -> list[Value]:
-    pairs = [ShapedArray((), x.dtype) for x in operands for _ in range(2)]
-
-    def body(ctx: Context, *args: Value) -> list[Value]:
-        keys = [
-            key
-            for k in range(num_keys)
-            for key in zip(*map(_keys_of(ctx), args[2 * k : 2 * k + 2]), strict=True)
-        ]
-        return [_before(ctx, keys)]
-
-    region = ctx.region(body, pairs)
-    attributes = f"dimension = {dimension} : i64, is_stable = {str(is_stable).lower()}"
-    return ctx.op("sort", operands, [x.aval for x in operands], attributes, [region])
+def _sort_lower(ctx: Context, *operands: Value, dimension: int, **params: Any) -> list[Value]:
+    x = operands[0]
+    if len(operands) > 1 or dtypes.kinds[x.dtype] not in "iu":
+        return _sort_by_integers(ctx, *operands, dimension=dimension, **params)
+    scalar = x.aval.update(shape=())
+    less = ctx.region(lambda ctx, a, b: [_less(ctx, a, b)], [scalar, scalar])
+    attributes = f"dimension = {dimension} : i64, is_stable = false"
+    return ctx.op("sort", [x], [x.aval], attributes, [less])
 
 
-MASK = ShapedArray((), bool)
+def _less(ctx: Context, a: Value, b: Value) -> Value:
+    direction = "comparison_direction = #stablehlo<comparison_direction LT>"
+    return ctx.op("compare", [a, b], ShapedArray((), bool), direction)
 
 
-def _compare(ctx: Context, a: Value, b: Value, how: str, kind: str = "") -> Value:
-    attributes = f"comparison_direction = #stablehlo<comparison_direction {how}>"
-    return ctx.op(
-        "compare",
-        [a, b],
-        MASK,
-        attributes + (kind and f", compare_type = #stablehlo<comparison_type {kind}>"),
-    )
-
-
-def _keys_of(ctx: Context) -> Any:
-    """A function from a scalar to the real keys, in order of precedence, that sort it as NumPy does."""
-
-    def canonical(x: Value) -> Value:  # one zero, one NaN: then the total order of floats has NaN last
-        zero, nan = ctx.constant(0, x.dtype), ctx.constant(np.nan, x.dtype)
-        x = ctx.op("select", [_compare(ctx, x, zero, "EQ"), zero, x], x.aval)
-        return ctx.op("select", [_compare(ctx, x, x, "NE"), nan, x], x.aval)
-
-    def keys(x: Value) -> list[Value]:
-        if dtypes.issubdtype(x.dtype, np.floating):
-            return [canonical(x)]
-        if not dtypes.issubdtype(x.dtype, np.complexfloating):
-            return [x]
-        part = x.aval.update(dtype=dtypes.finfo(x.dtype).dtype)
-        re, im = (ctx.op(name, [x], part) for name in ("real", "imag"))
-        return [_compare(ctx, re, re, "NE"), _compare(ctx, im, im, "NE"), canonical(re), canonical(im)]
-
-    return keys
-
-
-def _before(ctx: Context, keys: Sequence[tuple[Value, Value]]) -> Value:
-    """Whether the first of each pair comes first, in lexicographic order."""
-    result = None
-    for a, b in reversed(keys):
-        kind = "TOTALORDER" if dtypes.issubdtype(a.dtype, np.floating) else ""
-        less = _compare(ctx, a, b, "LT", kind)
-        if result is not None:
-            tie = ctx.op("and", [_compare(ctx, a, b, "EQ", kind), result], MASK)
-            less = ctx.op("or", [less, tie], MASK)
-        result = less
-    return result  # type: ignore[return-value]
+@lower_as
+def _sort_by_integers(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
+    x = operands[0]
+    if len(operands) == 1 and x.dtype.kind != "c":
+        key = _by_bits(x) if _is_float(x) else convert(x, np.dtype(np.uint8))  # else it is boolean
+        (key,) = sort_p.bind(key, dimension=dimension, is_stable=False, num_keys=1)
+        return [_from_bits(key, x.dtype) if _is_float(x) else convert(key, x.dtype)]
+    order = _order([k for x in operands[:num_keys] for k in _integer_keys(x)], dimension)
+    return [take_along(x, order, dimension) for x in operands]
 
 
 sort_p = Primitive("sort", multiple_results=True)
 sort_p.abstract_eval = _sort_types
 sort_p.host = _sort_host
+sort_p.jvp = _sort_jvp
 sort_p.batch = _sort_batch
 sort_p.lower = _sort_lower
+
+
+# Floats as integers
+
+
+def _is_float(x: Any) -> bool:
+    return dtypes.kinds[x.dtype] == "f"
+
+
+def _integer_of(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"int{8 * dtype.itemsize}")
+
+
+def _scalar(dtype: np.dtype, value: int) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
+def _by_bits(x: Any) -> Any:
+    """Integers in the order of the floats `x`: with all NaN equal and last, and -0.0 before 0.0."""
+    dtype = _integer_of(x.dtype)
+    bits, most = bitcast_convert_type_p.bind(x, new_dtype=dtype), _scalar(dtype, np.iinfo(dtype).max)
+    return select_n_p.bind(ne_p.bind(x, x), _flip_negative(bits, most), most)
+
+
+def _flip_negative(bits: Any, most: Any) -> Any:
+    """Of negative floats a larger modulus means less; this is its own inverse."""
+    return select_n_p.bind(lt_p.bind(bits, _scalar(most.dtype, 0)), bits, xor_p.bind(bits, most))
+
+
+def _from_bits(key: Any, dtype: np.dtype) -> Any:
+    bits = _flip_negative(key, _scalar(key.dtype, np.iinfo(key.dtype).max))
+    return bitcast_convert_type_p.bind(bits, new_dtype=dtype)
+
+
+def _integer_keys(x: Any) -> list[Any]:
+    """Signed integers of at most 32 bits, the most significant first, whose lexicographic order is that of `x`."""
+    kind, dtype = dtypes.kinds[x.dtype], x.dtype
+    if kind == "c":
+        parts = [real_p.bind(x), imag_p.bind(x)]
+        missing = [convert(ne_p.bind(p, p), np.dtype(np.int8)) for p in parts]
+        return [*missing, *[k for p in parts for k in _integer_keys(p)]]
+    if kind == "f":
+        zero = np.zeros((), dtype)[()]
+        x = _by_bits(select_n_p.bind(eq_p.bind(x, zero), x, zero))
+    elif kind == "b":
+        x = convert(x, np.dtype(np.int8))
+    elif kind == "u":
+        signed = _integer_of(dtype)
+        x = xor_p.bind(bitcast_convert_type_p.bind(x, new_dtype=signed), _scalar(signed, np.iinfo(signed).min))
+    if x.dtype.itemsize < 8:
+        return [x]
+    half = np.dtype(np.int32)
+    low = xor_p.bind(convert(and_p.bind(x, _scalar(x.dtype, 2**32 - 1)), np.dtype(np.uint32)), np.uint32(2**31))
+    high = convert(shift_right_arithmetic_p.bind(x, _scalar(x.dtype, 32)), half)
+    return [high, bitcast_convert_type_p.bind(low, new_dtype=half)]
+
+
+def _order(keys: Sequence[Any], dimension: int) -> Any:
+    """The stable order of elements by lexicographic comparison of integer keys."""
+    index = iota_p.bind(dtype=_index_dtype, shape=keys[0].shape, dimension=dimension)
+    order = None
+    for key in reversed(keys):
+        if order is not None:
+            key = take_along(key, order, dimension)
+        packed = or_p.bind(shift_left_p.bind(convert(key, _index_dtype), np.int64(32)), index)
+        (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=False, num_keys=1)
+        found = and_p.bind(packed, np.int64(2**32 - 1))
+        order = found if order is None else take_along(order, found, dimension)
+    return order
+
+
+def take_along(x: Any, order: Any, axis: int) -> Any:
+    """``out[i, j, ...] = x[order[i, j, ...], j, ...]`` (if the axis is the first): the elements in another order."""
+    others = tuple(d for d in range(x.ndim) if d != axis)
+    numbers = GatherDimensionNumbers((), (axis,), (axis,), others, others)
+    return gather_p.bind(
+        x,
+        reshape(order, (*order.shape, 1)),
+        dimension_numbers=numbers,
+        slice_sizes=tuple(min(1, n) for n in x.shape),
+        indices_are_sorted=False,
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
+        fill_value=None,
+    )
+
+
+# top_k
+
+
+def _top_k_types(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"lax.top_k: axis {axis} is out of range for {x.str_short()}")
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"lax.top_k: k must be between 0 and {x.shape[axis]} for {x.str_short()}, got {k}")
+    out = x.update(shape=(*x.shape[:axis], k, *x.shape[axis + 1 :]))
+    return [out, ShapedArray(out.shape, np.int32)]
+
+
+def _top_k_host(x: Any, *, k: int, axis: int) -> list[Any]:
+    key = np.moveaxis(_sortable(x), axis, -1)
+    *lanes, n = key.shape
+    if n > 100 and k < n // 4:
+        order = np.empty((*lanes, k), np.int64)
+        for lane in np.ndindex(*lanes):
+            order[lane] = _largest(key[lane], k)
+    else:
+        order = _descending(key)[..., :k]
+    order = np.moveaxis(order, -1, axis)
+    return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
+
+
+def _descending(key: Any) -> Any:
+    """The order along the last axis, largest first, equal ones as they stand."""
+    return key.shape[-1] - 1 - key[..., ::-1].argsort(-1, "stable")[..., ::-1]
+
+
+def _largest(line: Any, k: int) -> Any:
+    """Where the k largest elements are: sort only those that are not less than the k-th."""
+    if not k:
+        return np.empty(0, np.int64)
+    n = len(line)
+    found = np.flatnonzero(~(line < np.partition(line, n - k)[n - k]))
+    return found[_descending(line[found])[:k]]
+
+
+def _top_k_jvp(primals: Sequence[Any], ts: Sequence[Any], *, k: int, axis: int) -> Any:
+    values, order = top_k_p.bind(*primals, k=k, axis=axis)
+    (t,) = ts
+    tangent = zero_of(values) if type(t) is Zero else take_along(t, order, axis)
+    return [values, order], [tangent, zero_of(order)]
+
+
+def _top_k_batch(trace: Any, args: Sequence[Any], dims: Sequence[int], *, k: int, axis: int) -> Any:
+    (x,), (d,) = args, dims
+    return top_k_p.bind(x, k=k, axis=axis + (axis >= d)), [d, d]
+
+
+def _top_k_lower(ctx: Context, x: Value, *, k: int, axis: int) -> list[Value]:
+    """XLA has a partial sort for float32, into which narrower types fit; others are sorted."""
+    limit = 4 if dtypes.kinds[x.dtype] == "f" else 2
+    if x.dtype.itemsize > limit or not x.aval.size:
+        return _top_k_by_sorting(ctx, x, k=k, axis=axis)
+    lines = _as_lines(ctx, x, axis=axis)
+    outs = [lines.aval.update(shape=(lines.shape[0], k), dtype=d) for d in (np.float32, np.int32)]
+    _, order = ctx.op("chlo.top_k", [lines], outs, f"k = {k} : i64")
+    return _take_lines(ctx, x, order, axis=axis)
+
+
+@lower_as
+def _top_k_by_sorting(x: Any, *, k: int, axis: int) -> list[Any]:
+    order = _order([not_p.bind(key) for key in _integer_keys(x)], axis)
+    order = slice_in_dim(order, 0, k, 1, axis)
+    return [take_along(x, order, axis), convert(order, np.dtype(np.int32))]
+
+
+@lower_as
+def _as_lines(x: Any, *, axis: int) -> Any:
+    """A matrix of float32 with one zero and one NaN, whose rows run along `axis`."""
+    x = convert(moveaxis(x, axis, x.ndim - 1), np.dtype(np.float32))
+    zero, nan = np.float32(0), np.float32(np.nan)
+    x = select_n_p.bind(eq_p.bind(x, zero), select_n_p.bind(ne_p.bind(x, x), x, nan), zero)
+    return reshape(x, (x.size // x.shape[-1], x.shape[-1]))
+
+
+@lower_as
+def _take_lines(x: Any, order: Any, *, axis: int) -> list[Any]:
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :], order.shape[1])
+    order = moveaxis(reshape(order, shape), len(shape) - 1, axis)
+    return [take_along(x, order, axis), order]
+
+
+top_k_p = Primitive("top_k", multiple_results=True)
+top_k_p.abstract_eval = _top_k_types
+top_k_p.host = _top_k_host
+top_k_p.jvp = _top_k_jvp
+top_k_p.batch = _top_k_batch
+top_k_p.lower = _top_k_lower
+
+
+# The public functions
+
+
+def _dimension(name: str, x: Any, axis: int) -> int:
+    aval = get_aval(x)
+    return check_axes(name, operator.index(axis), aval.ndim, aval.str_short())[0]
 
 
 @api_boundary
@@ -153,7 +330,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         Several are permuted together, in the order of the first `num_keys` of them (the first has precedence).
     dimension : int
     is_stable : bool
-        Whether equal elements keep their order.
+        Equal elements always keep their order here; a single array has its -0.0 before its 0.0.
 
     Returns
     -------
@@ -161,7 +338,6 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
     Examples
     --------
-    >>> import numpy as np
     >>> from xform import lax
     >>> lax.sort(np.array([3.0, np.nan, 1.0])).tolist()
     [1.0, 3.0, nan]
@@ -170,11 +346,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     operands = [operand] if single else list(operand)
     if not operands:
         raise TypeError("lax.sort: at least one operand is needed")
-    aval = get_aval(operands[0])
-    (dimension,) = check_axes("sort", operator.index(dimension), aval.ndim, aval.str_short())
-    out = sort_p.bind(
-        *operands, dimension=dimension, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
-    )
+    dimension = _dimension("sort", operands[0], dimension)
+    out = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=operator.index(num_keys))
     return out[0] if single else tuple(out)
 
 
@@ -182,3 +355,25 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """Sort `keys` along an axis, and `values` in the same order."""
     return sort((keys, values), dimension, is_stable)
+
+
+def argsort(x: Any, axis: int, index_dtype: Any) -> Any:
+    """The indices that sort `x` along an axis, equal elements in their order (internal)."""
+    index = iota_p.bind(dtype=np.dtype(index_dtype), shape=get_aval(x).shape, dimension=axis)
+    return sort_p.bind(x, index, dimension=axis, is_stable=True, num_keys=1)[1]
+
+
+@api_boundary
+def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """The `k` largest elements along an axis, in descending order, and their indices (int32).
+
+    Of equal elements the first comes first; NaN counts as the largest.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> values, indices = lax.top_k(np.array([3.0, 5.0, 1.0]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([5.0, 3.0], [1, 0])
+    """
+    return tuple(top_k_p.bind(operand, k=operator.index(k), axis=_dimension("top_k", operand, axis)))
