@@ -6,6 +6,7 @@ import scipy.linalg
 import xform
 from tests.ops.record import Op, Sample, array
 from xform import lax
+from xform.lax.linalg.solve import solve
 
 linalg = lax.linalg
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -218,6 +219,29 @@ def product_reference(a, taus):
     return out.astype(a.dtype)
 
 
+# Equations and determinants
+
+
+def solve_samples(rng, dtype):
+    for a, b in (((3, 3), (3, 2)), ((1, 1), (1, 1)), ((2, 4, 4), (2, 4, 1)), ((0, 0), (0, 2)), ((0, 2, 2), (0, 2, 1))):
+        yield Sample((matrices(rng, dtype, a), array(rng, dtype, b)))
+
+
+def square_samples(rng, dtype):
+    """Of all the sizes that have their own formula."""
+    for shape in ((1, 1), (2, 2), (3, 3), (4, 4), (2, 3, 3), (0, 0), (2, 0, 0), (0, 4, 4)):
+        yield Sample((matrices(rng, dtype, shape),))
+
+
+def slogdet(x):
+    return tuple(linalg.slogdet_p.bind(x))
+
+
+def singular(dtype):
+    for a in (np.zeros((2, 2)), np.diag([1, 0, 2, 3]), np.diag([2, 0, 3])):
+        yield Sample((a.astype(dtype),))
+
+
 OPS = [
     Op("cholesky", linalg.cholesky, cholesky_samples, cholesky_reference, DTYPES, cholesky_edges, ulps=50,
        rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13},
@@ -247,6 +271,13 @@ OPS = [
        ulps=50, differentiable=False,
        errors=[(lambda: linalg.householder_product(np.ones((2, 3)), np.ones(2)), ValueError,
                 r"householder_product takes .* k <= n <= m, got a f64")]),
+    Op("solve", solve, solve_samples, np.linalg.solve, DTYPES, rtol=TOLERANCE, ulps=100,
+       errors=[*bad_input("solve", lambda a: solve(a, a)),
+               (lambda: solve(np.ones((2, 2)), np.ones((3, 2))), ValueError, r"solve takes .* b f64\[3,2\]")]),
+    Op("det", linalg.det_p.bind, square_samples, np.linalg.det, DTYPES, singular, rtol=TOLERANCE, ulps=100,
+       errors=bad_input("det", linalg.det_p.bind)),
+    Op("slogdet", slogdet, square_samples, lambda x: tuple(np.linalg.slogdet(x)), DTYPES, singular, rtol=TOLERANCE,
+       ulps=100, errors=bad_input("slogdet", slogdet)),
     Op("triangle", triangle, triangle_samples,
        lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
 ]  # fmt: skip

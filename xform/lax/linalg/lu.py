@@ -31,7 +31,8 @@ from xform.lax.linalg.matrices import (
     triu,
 )
 from xform.lax.linalg.triangular_solve import solve
-from xform.lax.shapes import broadcast_in_dim_p, iota, reshape_p
+from xform.lax.scatter import ScatterDimensionNumbers, scatter
+from xform.lax.shapes import broadcast_in_dim_p, iota, iota_p, reshape_p
 from xform.lax.slicing import dynamic_slice_p, dynamic_update_slice_p
 
 # The permutation that a sequence of row exchanges amounts to.
@@ -125,6 +126,20 @@ def permuted(x: Any, permutation: Any) -> Any:
         unique_indices=False,
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
         fill_value=None,
+    )
+
+
+def inverse_permutation(permutation: Any) -> Any:
+    """The permutation that undoes another one."""
+    shape = permutation.shape
+    axes, last = tuple(range(len(shape) - 1)), len(shape) - 1
+    return scatter(
+        broadcast_in_dim_p.bind(np.int32(0), shape=shape, broadcast_dimensions=()),
+        reshape_p.bind(permutation, new_sizes=(*shape, 1)),
+        iota_p.bind(dtype=np.dtype(np.int32), shape=shape, dimension=last),
+        ScatterDimensionNumbers((), (last,), (last,), axes, axes),
+        unique_indices=True,
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
 
 
