@@ -1,0 +1,626 @@
+"""Arrays from values, from shapes, from counting, and from other arrays.
+
+With no trace under way the arrays are made by NumPy. While a function is staged, those that only depend on shapes
+(``zeros``, ``eye``, ``arange``) become operations of the program, so that no large constants travel with it.
+
+May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.core`.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array, ArrayImpl, own
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.lax.comparison import select_n_p
+from xform.lax.shapes import broadcasted_iota, convert, iota
+from xform.lax.shapes import full as lax_full
+from xform.lax.shapes import reshape as lax_reshape
+from xform.lax.slicing import concatenate as lax_concatenate
+from xform.numpy.promotion import (
+    SCALARS,
+    array_of,
+    broadcast_shapes_of,
+    canonical_axis,
+    concrete,
+    dtype_argument,
+    expand_to,
+    is_concrete,
+    promote,
+    shape_argument,
+    shown,
+    strong,
+    to_dtype,
+)
+
+# ---- Placement ---------------------------------------------------------------------------------------------
+
+
+def _placed(name: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
+    """`x` on a device."""
+    if out_sharding is not None:
+        raise NotImplementedError(f"numpy.{name}: out_sharding is not supported yet")
+    if device is None:
+        return x
+    from xform.api.devices import device_put
+
+    return device_put(x, device)
+
+
+# ---- From values -------------------------------------------------------------------------------------------
+
+
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Make an array of a number, an array, or nested sequences of them.
+
+    Parameters
+    ----------
+    object : array, number, nested lists or tuples, or anything NumPy can convert
+        Lists may contain traced arrays.
+    dtype : dtype, optional
+        By default NumPy's: float64, int64, complex128, bool; that of arrays is kept.
+    copy, order : accepted as in NumPy; the data of an `Array` can't change and is shared, that of an ndarray is copied
+    ndmin : int
+        Least number of axes; new ones come first.
+    device : Device, optional
+
+    Raises
+    ------
+    TypeError
+        If the elements aren't numbers.
+    ValueError
+        If rows have different lengths.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.array([[1, 2], [3, 4]])
+    Array([[1, 2],
+           [3, 4]], dtype=int64)
+    """
+    if type(object) is np.ndarray and dtype is None and not ndmin and device is out_sharding is None:
+        found = object.dtype
+        if found in dtypes.kinds and found.isnative and state.enable_x64 and order in _ORDERS:
+            return ArrayImpl(object.copy())
+    try:
+        return _array("array", object, dtype, order, ndmin, device, out_sharding)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Like `array`; an `Array` is returned as it is.
+
+    ``copy=False`` raises ValueError where a copy is needed, which it is for everything but an `Array` of the wanted dtype.
+    """
+    if isinstance(a, Array) and dtype is None and not copy and device is None:
+        return a
+    try:
+        if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
+            raise ValueError("numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids")
+        return _array("asarray", a, dtype, order, 0, device, out_sharding)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+_ORDERS = (None, "K", "C", "A")
+
+
+def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, out_sharding: Any) -> Any:
+    if order not in _ORDERS:
+        raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
+    dtype = dtype_argument(name, dtype)
+    out = _converted(name, x, dtype)
+    if out.ndim < ndmin:
+        out = lax_reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
+    return _placed(name, out, device, out_sharding)
+
+
+def _converted(name: str, x: Any, dtype: Any) -> Any:
+    """`x` as array of `dtype`."""
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    if isinstance(x, Array):
+        return x if dtype is None else convert(x, dtype)
+    if isinstance(x, SCALARS) and not isinstance(x, np.generic):
+        if dtype is None:
+            return array_of(name, x)
+        return ArrayImpl(to_dtype(name, x, dtype)) if not isinstance(x, complex) or dtype.kind == "c" else _cast(x, dtype)
+    if isinstance(x, Sequence) and not isinstance(x, str | bytes) and _contains_arrays(x):
+        return _stacked(name, x, dtype)
+    try:
+        value = np.asarray(x)
+        if value.dtype.kind not in "biufcV":
+            if value.dtype.kind == "O" and isinstance(x, Sequence):
+                value = np.array(x, dtype=dtype)  # NumPy's message for ragged lists
+            raise TypeError
+    except ValueError as error:
+        raise ValueError(f"numpy.{name}: {error}") from None
+    except (TypeError, OverflowError):
+        raise TypeError(f"numpy.{name}: can't make an array of {_short(x)}; arrays hold numbers and booleans only") from None
+    if dtype is not None and value.dtype.kind in "iu" and isinstance(x, Sequence):
+        return ArrayImpl(_cast_integers(name, value, dtype))
+    out = own(value)
+    return out if dtype is None else convert(out, dtype)
+
+
+def _cast(x: complex, dtype: Any) -> Any:
+    return convert(ArrayImpl(np.complex128(x)), dtype)
+
+
+def _cast_integers(name: str, value: np.ndarray, dtype: np.dtype) -> Any:
+    """Python integers of a list, which must fit into the dtype asked for."""
+    if dtypes.kinds[dtype] in "iu" and value.size:
+        info = dtypes.iinfo(dtype)
+        if value.min() < int(info.min) or value.max() > int(info.max):
+            raise OverflowError(f"numpy.{name}: integers from {value.min()} to {value.max()} don't fit into {dtype}")
+    return value.astype(dtype)
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return f"{text if len(text) < 60 else text[:57] + '...'} of type {type(x).__name__}"
+
+
+def _contains_arrays(x: Sequence[Any]) -> bool:
+    return any(
+        isinstance(e, Array) or hasattr(e, "__jax_array__") or (isinstance(e, list | tuple) and _contains_arrays(e)) for e in x
+    )
+
+
+def _stacked(name: str, x: Sequence[Any], dtype: Any) -> Any:
+    """Nested sequences with arrays among their elements."""
+    leaves: list[Any] = []
+
+    def flatten(e: Any) -> tuple[int, ...]:
+        """Collect the leaves, and return the shape of the nest around them."""
+        if isinstance(e, list | tuple):
+            shapes = {flatten(sub) for sub in e}
+            if len(shapes) > 1:
+                raise ValueError(f"numpy.{name}: rows must have one shape, got {sorted(shapes)}")
+            return (len(e), *(shapes.pop() if shapes else ()))
+        leaf = array_of(name, e, "element")
+        leaves.append(leaf)
+        return leaf.shape
+
+    shape = flatten(x)
+    if dtype is None:
+        dtype = dtypes.result_type(*leaves)
+    leaves = [convert(leaf, dtype) for leaf in leaves]
+    if is_concrete(*leaves) and state.fast:
+        return ArrayImpl(np.stack([leaf._value() for leaf in leaves]).reshape(shape))
+    rows = [lax_reshape(leaf, (1, *leaf.shape)) for leaf in leaves]
+    return lax_reshape(lax_concatenate(rows, 0) if len(rows) > 1 else rows[0], shape)
+
+
+@api_boundary
+def copy(a: Any, order: str | None = None) -> Array:
+    """A copy, with memory of its own."""
+    a = array_of("copy", a)
+    return ArrayImpl(np.array(a._value()), None, a.aval) if type(a) is ArrayImpl and state.fast else a
+
+
+@api_boundary
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+    """Convert to another dtype.
+
+    Floats become integers by truncation; out of range they saturate, and NaN becomes 0. Complex numbers lose their imaginary
+    part on the way to real ones, with NumPy's ComplexWarning.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.astype(xnp.array([1.7, -1.7, 300.0]), "int8").tolist()
+    [1, -1, 127]
+    """
+    x = array_of("astype", x, "x")
+    found = dtypes.default_float() if dtype is None else dtype_argument("astype", dtype)
+    if x.dtype.kind == "c" and dtypes.kinds.get(found, "b") not in "cb":
+        import warnings
+
+        text = f"numpy.astype: the imaginary part is lost on the way from {x.dtype} to {found}; take x.real"
+        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=3)
+    return _placed("astype", convert(x, found), device)
+
+
+@api_boundary
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of another library, by the DLPack protocol; on CPU it shares its memory unless ``copy=True``."""
+    value = np.from_dlpack(x)
+    if value.dtype not in dtypes.kinds:
+        raise TypeError(f"numpy.from_dlpack: dtype {value.dtype} is not supported")
+    return _placed("from_dlpack", own(value) if copy else ArrayImpl(value), device)
+
+
+@api_boundary
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """A one-dimensional array of the bytes of a buffer."""
+    return own(np.frombuffer(buffer, dtype_argument("frombuffer", dtype), count, offset))
+
+
+@api_boundary
+def fromfile(*args: Any, **kwargs: Any) -> Array:
+    """As `numpy.fromfile`."""
+    return own(np.fromfile(*args, **kwargs))
+
+
+@api_boundary
+def fromiter(*args: Any, **kwargs: Any) -> Array:
+    """As `numpy.fromiter`."""
+    return own(np.fromiter(*args, **kwargs))
+
+
+@api_boundary
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+    """Numbers in a text, between separators."""
+    return own(np.fromstring(string, dtype_argument("fromstring", dtype), count, sep=sep))
+
+
+@api_boundary
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """The array of ``function(i, j, ...)`` over all indices, mapped with `vmap`: the function sees scalars.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.fromfunction(lambda i, j: i == j, (2, 2), dtype=int).tolist()
+    [[True, False], [False, True]]
+    """
+    from xform.api.mapping import vmap
+
+    shape = shape_argument("fromfunction", shape)
+
+    def scalars(*indices: Any) -> Any:
+        return function(*indices, **kwargs)
+
+    mapped = scalars
+    for i in reversed(range(len(shape))):
+        mapped = vmap(mapped, tuple(0 if d == i else None for d in range(len(shape))))
+    return mapped(*(arange(n, dtype=dtype) for n in shape))
+
+
+# ---- From shapes -------------------------------------------------------------------------------------------
+
+
+def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Callable[..., Array]:
+    def function(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+        if state.fast and dtype is device is out_sharding is None and state.enable_x64:
+            try:
+                return ArrayImpl(make(shape, float))
+            except (TypeError, ValueError):
+                pass  # for the error below
+        try:
+            shape = shape_argument(name, shape)
+            found = dtype_argument(name, dtype) or dtypes.default_float()
+            out = ArrayImpl(make(shape, found)) if state.fast else lax_full(shape, value, found)
+            return _placed(name, out, device, out_sharding)
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+zeros = _filled("zeros", np.zeros, 0)
+ones = _filled("ones", np.ones, 1)
+empty = _filled("empty", np.zeros, 0)
+zeros.__doc__ = "An array of zeros; `dtype` is float64 by default."
+ones.__doc__ = "An array of ones; `dtype` is float64 by default."
+empty.__doc__ = "An array of zeros, like `zeros`: there is no uninitialised memory."
+
+
+@api_boundary
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """An array filled with a value, of its dtype by default; an array as value is broadcast."""
+    shape = shape_argument("full", shape)
+    value = array_of("full", fill_value, "fill_value")
+    dtype = dtype_argument("full", dtype) or dtypes.dtype(fill_value if isinstance(fill_value, SCALARS) else value)
+    value = convert(value, dtype)
+    if broadcast_shapes_of("full", [value.shape, shape], [value]) != shape:
+        raise ValueError(f"numpy.full: fill_value of {shown(value)} can't be broadcast to shape {shape}")
+    if state.fast and type(value) is ArrayImpl:
+        out: Any = ArrayImpl(np.full(shape, value._value(), dtype))
+    else:
+        out = expand_to(value, shape)
+    return _placed("full", out, device, out_sharding)
+
+
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):  # a ShapeDtypeStruct will do
+        a = array_of(name, a, "a")
+    weak = dtype is None and getattr(a, "weak_type", False)
+    found = dtypes.dtype(a) if dtype is None else dtype_argument(name, dtype)
+    shape = tuple(a.shape) if shape is None else shape_argument(name, shape)
+    out: Any = ArrayImpl(np.full(shape, value, found)) if state.fast else lax_full(shape, value, found)
+    return _placed(name, convert(out, found, True) if weak else out, device, out_sharding)
+
+
+@api_boundary
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Zeros with the shape and dtype of another array, unless others are given."""
+    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+
+
+@api_boundary
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+    """Ones with the shape and dtype of another array, unless others are given."""
+    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+
+
+@api_boundary
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Like `zeros_like`."""
+    return _like("empty_like", prototype, 0, dtype, shape, device)
+
+
+@api_boundary
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """A value with the shape and dtype of another array, unless others are given."""
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        a = array_of("full_like", a, "a")
+    if dtype is None:
+        dtype = dtypes.dtype(a)
+    return full(a.shape if shape is None else shape, fill_value, dtype, device=device, out_sharding=out_sharding)
+
+
+def _integer(name: str, arg: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise type(error)(f"numpy.{name}: {arg} must be a known integer, got {value!r}. {error}") from None
+
+
+@api_boundary
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+    """Ones on the k-th diagonal of an (N, M) matrix, zeros elsewhere."""
+    found = dtype_argument("eye", dtype) or dtypes.default_float()
+    rows, k = _integer("eye", "N", N), _integer("eye", "k", k)
+    columns = rows if M is None else _integer("eye", "M", M)
+    if rows < 0 or columns < 0:
+        raise ValueError(f"numpy.eye: N and M must not be negative, got {rows} and {columns}")
+    if state.fast:
+        return _placed("eye", ArrayImpl(np.eye(rows, columns, k, found)), device)
+    return _placed("eye", convert(_diagonal_mask(rows, columns, k), found), device)
+
+
+def _diagonal_mask(rows: int, columns: int, k: int) -> Any:
+    """Whether column - row == k."""
+    i = broadcasted_iota(np.int64, (rows, columns), 0)
+    return i + k == broadcasted_iota(np.int64, (rows, columns), 1)
+
+
+def identity(n: Any, dtype: Any = None) -> Array:
+    """The identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+@api_boundary
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+    """Ones at and below the k-th diagonal of an (N, M) matrix, zeros above."""
+    found = dtype_argument("tri", dtype) or dtypes.default_float()
+    rows, k = _integer("tri", "N", N), _integer("tri", "k", k)
+    columns = rows if M is None else _integer("tri", "M", M)
+    if state.fast:
+        return ArrayImpl(np.tri(rows, columns, k, found))
+    return convert(_lower_mask((rows, columns), k), found)
+
+
+def _lower_mask(shape: Sequence[int], k: int) -> Any:
+    """Whether column - row <= k, in the last two axes."""
+    if state.fast:
+        return ArrayImpl(np.tri(shape[-2], shape[-1], k, bool))
+    i = broadcasted_iota(np.int64, shape[-2:], 0)
+    return i + k >= broadcasted_iota(np.int64, shape[-2:], 1)
+
+
+def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
+    m, k = array_of(name, m, "m"), _integer(name, "k", k)
+    if m.ndim < 2:
+        raise ValueError(f"numpy.{name}: m must have at least two axes, got {shown(m)}")
+    mask = expand_to(_lower_mask(m.shape, k if lower else k - 1), m.shape)
+    zero = m.dtype.type(0)
+    return select_n_p.bind(mask, zero, m) if lower else select_n_p.bind(mask, m, zero)
+
+
+@api_boundary
+def tril(m: Any, k: int = 0) -> Array:
+    """A copy with zeros above the k-th diagonal of the last two axes."""
+    return _triangle("tril", m, k, True)
+
+
+@api_boundary
+def triu(m: Any, k: int = 0) -> Array:
+    """A copy with zeros below the k-th diagonal of the last two axes."""
+    return _triangle("triu", m, k, False)
+
+
+@api_boundary
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """The matrix of powers of x, from the (N-1)-th down to the 0-th (up if `increasing`)."""
+    x = array_of("vander", x, "x")
+    if x.ndim != 1:
+        raise ValueError(f"numpy.vander: x must have one axis, got {shown(x)}")
+    n = x.shape[0] if N is None else _integer("vander", "N", N)
+    if n < 0:
+        raise ValueError(f"numpy.vander: N must not be negative, got {n}")
+    powers = range(n) if increasing else range(n - 1, -1, -1)
+    if not n:
+        return zeros((x.shape[0], 0), x.dtype)
+    return lax_concatenate([lax_reshape(x**p, (x.shape[0], 1)) for p in powers], 1)
+
+
+# ---- Counting ----------------------------------------------------------------------------------------------
+
+
+def _known(name: str, **values: Any) -> list[Any]:
+    """Arguments that must be known while tracing, as Python or NumPy scalars."""
+    out = []
+    for arg, v in values.items():
+        if isinstance(v, Array | np.ndarray):
+            v = concrete(name, v, arg, "Its value decides the shape: make it static (static_argnums).")
+            if v.ndim:
+                raise ValueError(f"numpy.{name}: {arg} must be a scalar, got shape {v.shape}")
+            v = v[()]
+        out.append(v)
+    return out
+
+
+@api_boundary
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """Evenly spaced values: start, start + step, ... before stop; with one argument, 0, 1, ... before it."""
+    start, stop, step = _known("arange", start=start, stop=stop, step=step)
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    given = [v for v in (start, stop, step) if not (type(v) is int and v in (0, 1))] or [0]
+    found = dtype_argument("arange", dtype) or dtypes.result_type(*given)
+    if step == 0:
+        raise ValueError("numpy.arange: step must not be 0")
+    if state.fast or dtypes.kinds[found] not in "iu" or not all(isinstance(v, int | np.integer) for v in (start, stop, step)):
+        out: Any = ArrayImpl(np.arange(start, stop, step, found if found.kind != "V" else None).astype(found, copy=False))
+    else:
+        size = max(0, -((int(start) - int(stop)) // int(step)))
+        out = iota(found, size)
+        out = out if step == 1 else out * int(step)
+        out = out if start == 0 else out + int(start)
+    return _placed("arange", out, device, out_sharding)
+
+
+@api_boundary
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
+    *, device: Any = None,
+) -> Any:  # fmt: skip
+    """`num` evenly spaced values from start to stop, along a new axis for arrays; with `retstep` also their distance.
+
+    Integers are rounded down if an integer `dtype` is asked for. start and stop may be traced, num not.
+    """
+    (num,) = _known("linspace", num=num)
+    num = _integer("linspace", "num", num)
+    if num < 0:
+        raise ValueError(f"numpy.linspace: num must not be negative, got {num}")
+    found = dtype_argument("linspace", dtype)
+    start, stop = array_of("linspace", start, "start"), array_of("linspace", stop, "stop")
+    computed = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
+    start, stop = convert(start, computed), convert(stop, computed)
+    shape = broadcast_shapes_of("linspace", [start.shape, stop.shape], [start, stop])
+    axis = canonical_axis("linspace", axis, len(shape) + 1)
+    if state.fast and is_concrete(start, stop):
+        values, gap = np.linspace(start._value(), stop._value(), num, endpoint, True, computed, axis)
+        out: Any = ArrayImpl(values)
+        step: Any = ArrayImpl(np.asarray(gap, computed))
+    else:
+        out, step = _staged_linspace(expand_to(start, shape), expand_to(stop, shape), num, endpoint, axis)
+    if found is not None:
+        out = convert(out, found) if found.kind not in "iu" else convert(_floor(out), found)
+    out = _placed("linspace", out, device)
+    return (out, step) if retstep else out
+
+
+def _floor(x: Any) -> Any:
+    from xform.numpy.ufuncs import floor
+
+    return floor(x)
+
+
+def _staged_linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple[Any, Any]:
+    parts = num - 1 if endpoint else num
+    delta = stop - start
+    step = delta / parts if parts > 0 else delta * math.nan
+    shape = (*start.shape[:axis], num, *start.shape[axis:])
+    dims = tuple(d for d in range(len(shape)) if d != axis)
+    from xform.lax.shapes import broadcast_in_dim
+
+    first, gap = (broadcast_in_dim(v, shape, dims) for v in (start, step if parts > 0 else delta))
+    count = broadcasted_iota(np.int64, shape, axis)
+    out = first + gap * convert(count, start.dtype)
+    if endpoint and num > 1:
+        out = select_n_p.bind(count == num - 1, out, broadcast_in_dim(stop, shape, dims))
+    return out, step
+
+
+@api_boundary
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Array:
+    """`num` values from base**start to base**stop, evenly spaced in their logarithms."""
+    found = dtype_argument("logspace", dtype)
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    base = array_of("logspace", base, "base")
+    if base.ndim:
+        shape = (*base.shape[:axis], 1, *base.shape[axis:]) if axis >= 0 else (*base.shape, 1)
+        base = lax_reshape(base, shape)
+    out = base**exponents
+    return strong(out) if found is None else convert(out, found)
+
+
+@api_boundary
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
+    """`num` values from start to stop with one ratio between neighbours; neither may be 0."""
+    found = dtype_argument("geomspace", dtype)
+    start, stop = (strong(array_of("geomspace", v)) for v in promote("geomspace", start, stop))
+    computed = dtypes.to_inexact_dtype(start.dtype)
+    start, stop = convert(start, computed), convert(stop, computed)
+    if state.fast and is_concrete(start, stop):
+        if np.any(start._value() == 0) or np.any(stop._value() == 0):
+            raise ValueError("numpy.geomspace: start and stop must not be 0")
+        out: Any = ArrayImpl(np.geomspace(start._value(), stop._value(), num, endpoint, computed, axis))
+        return out if found is None else convert(out, found)
+    from xform.numpy.ufuncs import exp, log
+
+    shape = broadcast_shapes_of("geomspace", [start.shape, stop.shape], [start, stop])
+    start, stop = expand_to(start, shape), expand_to(stop, shape)
+    axis = canonical_axis("geomspace", axis, len(shape) + 1)
+    zero = start * 0
+    exponents = linspace(zero, log(stop / start), num, endpoint, axis=axis)
+    first = lax_reshape(start, (*shape[:axis], 1, *shape[axis:]))
+    out = first * exp(exponents)
+    return out if found is None else convert(out, found)
+
+
+@api_boundary
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """Coordinate arrays of the grid that vectors span; with ``indexing="xy"`` the first two axes are exchanged."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"numpy.meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    arrays = [array_of("meshgrid", x, f"{i + 1}") for i, x in enumerate(xi)]
+    if any(a.ndim > 1 for a in arrays):
+        raise ValueError(f"numpy.meshgrid: arguments must have at most one axis, got {', '.join(map(shown, arrays))}")
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[:2] = [1, 0]
+    lengths = [a.size for a in arrays]
+    full_shape = tuple(lengths[order.index(d)] for d in range(len(arrays)))
+    out = []
+    for a, place in zip(arrays, order, strict=True):
+        a = lax_reshape(a, tuple(a.size if d == place else 1 for d in range(len(arrays))))
+        out.append(a if sparse else expand_to(a, full_shape))
+    return out
+
+
+dtypes.ScalarType.make = lambda x, dtype: asarray(x, dtype)
+
+

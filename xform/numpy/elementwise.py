@@ -1,0 +1,335 @@
+"""Elementwise functions with arguments of other kinds: choosing, clipping, rounding, comparing, taking apart.
+
+May import: `numpy.fast`, `numpy.formulas`, `numpy.promotion`, `numpy.ufuncs`, `numpy.reductions`, `xform.lax`.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array, ArrayImpl
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.lax.comparison import select_n_p
+from xform.lax.shapes import convert
+from xform.lax.shapes import full as lax_full
+from xform.lax.transcendental import atan2_p
+from xform.numpy import formulas, reductions, ufuncs
+from xform.numpy.fast import REFUSALS
+from xform.numpy.promotion import (
+    array_of,
+    broadcast_shapes_of,
+    fit,
+    no_out,
+    operand,
+    pair,
+    promote,
+    promote_inexact,
+    shown,
+)
+
+# ---- Choosing ----------------------------------------------------------------------------------------------
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Elements of x where the condition holds, of y elsewhere; with the condition alone, `nonzero`.
+
+    All three are broadcast. Derivatives flow through the chosen elements only: but an infinite derivative of what isn't chosen
+    gives NaN (0 * inf), so guard its argument by a second `where`.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> x = xnp.array([-4.0, 4.0])
+    >>> xnp.where(x > 0, x, 0.0).tolist()
+    [0.0, 4.0]
+    """
+    if type(condition) is ArrayImpl and type(x) is ArrayImpl and state.fast:
+        m, a = condition._host, x._host
+        if m is not None and a is not None and m.dtype.kind == "b" and not x._weak:
+            t = type(y)
+            if t is ArrayImpl:
+                b = y._host
+                ready = b is not None and b.dtype is a.dtype and not y._weak
+            else:
+                b = y
+                ready = a.dtype.kind in (_SCALAR_FITS.get(t, ()))
+            if ready:
+                try:
+                    return ArrayImpl(np.where(m, a, b))
+                except REFUSALS:
+                    pass
+    try:
+        return _where(condition, x, y, size, fill_value)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+_SCALAR_FITS = {float: "fc", int: "iufc"}
+
+
+def _where(condition: Any, x: Any, y: Any, size: Any, fill_value: Any) -> Any:
+    if x is None and y is None:
+        from xform.numpy.sorting import nonzero
+
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("numpy.where: give both x and y, or neither")
+    if size is not None or fill_value is not None:
+        raise ValueError("numpy.where: size and fill_value are for the form with the condition alone")
+    condition = formulas.truth("where", operand("where", condition, "condition"))
+    x, y = pair("where", x, y)
+    condition, x, y = fit("where", [condition, x, y])
+    return formulas.array(select_n_p.bind(condition, y, x))
+
+
+@api_boundary
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    """Elements of the choice that belongs to the first condition that holds, else the default.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> x = xnp.arange(5)
+    >>> xnp.select([x < 2, x > 3], [x, x * 10], -1).tolist()
+    [0, 1, -1, -1, 40]
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ValueError(
+            f"numpy.select: give as many choices as conditions, at least one, got {len(condlist)} conditions and {len(choicelist)}"
+        )
+    out, *choices = promote("select", default, *choicelist)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        if formulas.dtype_of(operand("select", condition, "condlist")) != bool:
+            raise TypeError(f"numpy.select: conditions must be boolean, got {shown(condition)}")
+        out = where(condition, choice, out)
+    return out
+
+
+@api_boundary
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """Functions or values by conditions; those of the last condition that holds count.
+
+    Each function is applied to the whole of `x` (NumPy: to the part where its condition holds), so it must be defined there.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> x = xnp.array([-2.0, 0.0, 3.0])
+    >>> xnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * v]).tolist()
+    [2.0, 0.0, 9.0]
+    """
+    x = array_of("piecewise", x, "x")
+    conditions = [condlist] if getattr(condlist, "dtype", None) == bool and condlist.shape == x.shape else list(condlist)
+    functions = list(funclist)
+    if len(functions) == len(conditions):
+        functions.insert(0, 0)
+    elif len(functions) == len(conditions) + 1:
+        functions.insert(0, functions.pop())  # what is for the rest
+    else:
+        raise ValueError(f"numpy.piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one more for the rest")
+    values = [f(x, *args, **kw) if callable(f) else f for f in functions]
+    out = convert(array_of("piecewise", values[0]), x.dtype)
+    for condition, value in zip(conditions, values[1:], strict=True):
+        out = where(condition, convert(array_of("piecewise", value), x.dtype), out)
+    return out
+
+
+@api_boundary
+def clip(
+    arr: Any = None, /, min: Any = None, max: Any = None, *, a: Any = None, a_min: Any = None, a_max: Any = None
+) -> Array:
+    """Elements below `min` become `min`, those above `max` become `max`; None: no bound.
+
+    If min > max, the result is `max`. `a`, `a_min` and `a_max` are older names of the arguments.
+    """
+    arr = a if arr is None else arr
+    low, high = a_min if min is None else min, a_max if max is None else max
+    out = operand("clip", arr, "arr")
+    for bound in (out, low, high):
+        if bound is not None and formulas.is_complex(operand("clip", bound)):
+            raise ValueError(f"numpy.clip takes real numbers, got {shown(bound)}")
+    if low is not None:
+        out = ufuncs.maximum(low, out)
+    if high is not None:
+        out = ufuncs.minimum(high, out)
+    return formulas.array(out)
+
+
+@api_boundary
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    """NaN becomes `nan`, infinities the largest and smallest finite numbers, or what is given."""
+    x = array_of("nan_to_num", x, "x")
+    if x.dtype.kind == "c":
+        from xform.lax.arithmetic import complex_p
+
+        real, imag = (nan_to_num(part, copy, nan, posinf, neginf) for part in (x.real, x.imag))
+        return complex_p.bind(real, imag)
+    if not formulas.is_floating(x):
+        return x
+    info = dtypes.finfo(x.dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    out = where(ufuncs.isnan(x), _same(x, nan), x)
+    out = where(ufuncs.isposinf(x), _same(x, high), out)
+    return where(ufuncs.isneginf(x), _same(x, low), out)
+
+
+def _same(x: Array, value: Any) -> Array:
+    return convert(array_of("nan_to_num", value), x.dtype)
+
+
+# ---- Rounding, and parts of numbers ------------------------------------------------------------------------
+
+
+@api_boundary
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+    """Round to a number of decimals (negative: tens, hundreds ...); halves go to the even neighbour."""
+    no_out("round", out)
+    decimals = operator.index(decimals)
+    a = array_of("round", a)
+    kind = dtypes.kinds[a.dtype]
+    if kind == "c":
+        from xform.lax.arithmetic import complex_p
+
+        return complex_p.bind(round(a.real, decimals), round(a.imag, decimals))
+    if kind != "f":
+        if decimals >= 0:
+            return a
+        factor = 10**-decimals
+        return convert(ufuncs.rint(a / factor) * factor, a.dtype) if kind != "b" else a
+    if decimals == 0:
+        return formulas.round_half_even(a)
+    dtype = a.dtype
+    if dtype.itemsize < 4:
+        a = convert(a, np.dtype("float32"))
+    factor = 10.0 ** abs(decimals)
+    rounded = ufuncs.rint(a * factor) / factor if decimals > 0 else ufuncs.rint(a / factor) * factor
+    return convert(rounded, dtype)
+
+
+around = round
+
+
+@api_boundary
+def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+    """Floored quotient and remainder."""
+    return ufuncs.floor_divide(x1, x2), ufuncs.remainder(x1, x2)
+
+
+@api_boundary
+def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+    """Fractional and integer parts, both with the sign of x."""
+    no_out("modf", out)
+    (x,) = formulas.inexact_arrays("modf", x)
+    if x.dtype.kind == "c":
+        raise TypeError(f"numpy.modf takes real numbers, got {shown(x)}")
+    whole = ufuncs.trunc(x)
+    fraction = where(ufuncs.isinf(x), _same(x, 0), x - whole)
+    return ufuncs.copysign(fraction, x), whole
+
+
+@api_boundary
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """Mantissa, of absolute value in [0.5, 1), and exponent (int32): ``x = mantissa * 2**exponent``."""
+    return formulas.frexp(x)
+
+
+@api_boundary
+def angle(z: Any, deg: bool = False) -> Array:
+    """Angle of complex numbers in the plane, from -pi to pi, or in degrees."""
+    z = array_of("angle", z, "z")
+    (z,) = promote_inexact("angle", z)
+    if z.dtype.kind == "c":
+        out = atan2_p.bind(z.imag, z.real)
+    else:
+        out = atan2_p.bind(lax_full(z.shape, 0, z.dtype), z)
+    return ufuncs.rad2deg(out) if deg else out
+
+
+# ---- Questions ---------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
+    """Whether ``abs(a - b) <= atol + rtol * abs(b)``, element by element; equal infinities are close."""
+    a, b = map(formulas.array, pair("isclose", a, b))
+    if not formulas.is_inexact(a):
+        a, b = promote_inexact("isclose", a, b)
+    a, b = fit("isclose", [a, b])
+    close = ufuncs.absolute(a - b) <= atol + rtol * ufuncs.absolute(b)
+    out = where(ufuncs.isfinite(a) & ufuncs.isfinite(b), close, a == b)
+    return out | (ufuncs.isnan(a) & ufuncs.isnan(b)) if equal_nan else out
+
+
+@api_boundary
+def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
+    """Whether all elements are close, as `isclose` says."""
+    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+@api_boundary
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether shapes and all elements are equal."""
+    a1, a2 = array_of("array_equal", a1, "a1"), array_of("array_equal", a2, "a2")
+    if a1.shape != a2.shape:
+        return ArrayImpl(np.bool_(False))
+    equal = a1 == a2
+    if equal_nan:
+        equal = equal | (ufuncs.isnan(a1) & ufuncs.isnan(a2))
+    return reductions.all(equal)
+
+
+@api_boundary
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether all elements are equal after broadcasting."""
+    a1, a2 = array_of("array_equiv", a1, "a1"), array_of("array_equiv", a2, "a2")
+    try:
+        broadcast_shapes_of("array_equiv", [a1.shape, a2.shape])
+    except ValueError:
+        return ArrayImpl(np.bool_(False))
+    return reductions.all(a1 == a2)
+
+
+@api_boundary
+def iscomplex(x: Any) -> Array:
+    """Whether the imaginary part isn't zero."""
+    x = array_of("iscomplex", x, "x")
+    return x.imag != 0 if x.dtype.kind == "c" else lax_full(x.shape, False, np.dtype(bool))
+
+
+@api_boundary
+def isreal(x: Any) -> Array:
+    """Whether the imaginary part is zero."""
+    return ~iscomplex(x)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex."""
+    return x is not None and formulas.is_complex(operand("iscomplexobj", x, "x"))
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype isn't complex."""
+    return not iscomplexobj(x)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether it is a number, or an array of rank 0 (in NumPy that is none)."""
+    if isinstance(element, Array | np.ndarray):
+        return element.ndim == 0
+    return bool(np.isscalar(element)) or hasattr(element, "__jax_array__") and element.__jax_array__().ndim == 0
+
+
+def iterable(y: Any) -> bool:
+    """Whether one can iterate over it."""
+    try:
+        iter(y)
+    except TypeError:
+        return False
+    return True
+

@@ -1,0 +1,330 @@
+"""Arrays put together, and repeated: concatenate, stack, block, tile, repeat, append, insert, delete.
+
+May import: `numpy.promotion`, `numpy.manipulation`, `numpy.creation`, `xform.lax`, `xform.core`.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array, ArrayImpl
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, reshape_p
+from xform.lax.slicing import concatenate_p, slice_in_dim
+from xform.lax.sorting import sort as lax_sort
+from xform.numpy import manipulation
+from xform.numpy.creation import arange
+from xform.numpy.elementwise import where
+from xform.numpy.fast import REFUSALS
+from xform.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d
+from xform.numpy.promotion import (
+    ShapeError,
+    array_of,
+    arrays_of,
+    broadcast_shapes_of,
+    canonical_axis,
+    concrete,
+    dtype_argument,
+    expand_to,
+    is_concrete,
+    no_out,
+    promote,
+    shape_argument,
+    shown,
+)
+
+
+def _hosts(arrays: Any) -> list[Any] | None:
+    """The host values of a list of arrays, if NumPy may join them at once."""
+    hosts = []
+    dtype = None
+    for x in arrays:
+        if type(x) is not ArrayImpl:
+            return None
+        h = x._host
+        if h is None or x._weak or (dtype is not None and h.dtype is not dtype):
+            return None
+        dtype = h.dtype
+        hosts.append(h)
+    return hosts or None
+
+
+def _joined(name: str, arrays: Any, dtype: Any) -> list[Any]:
+    """The arrays of an argument, promoted to one dtype."""
+    found = arrays_of(name, arrays)
+    if not found:
+        raise ValueError(f"numpy.{name}: needs at least one array")
+    wanted = dtype_argument(name, dtype)
+    if wanted is not None:
+        return [convert(a, wanted) for a in found]
+    return [array_of(name, a) for a in promote(name, *found)]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Join arrays along an existing axis; with ``axis=None`` the elements of all in a row."""
+    if dtype is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
+        hosts = _hosts(arrays)
+        if hosts is not None:
+            try:
+                return ArrayImpl(np.concatenate(hosts, axis))
+            except REFUSALS:
+                pass
+    try:
+        return _concatenate("concatenate", _joined("concatenate", arrays, dtype), axis)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
+    if axis is None:
+        arrays, axis = [manipulation.ravel(a) for a in arrays], 0
+    first = arrays[0]
+    if not first.ndim:
+        raise ShapeError(f"numpy.{name}: arrays of rank 0 can't be joined; use stack")
+    axis = canonical_axis(name, axis, first.ndim)
+    rests = {a.shape[:axis] + a.shape[axis + 1 :] for a in arrays}
+    if len(rests) > 1 or any(a.ndim != first.ndim for a in arrays):
+        raise ShapeError(
+            f"numpy.{name}: arrays must have one shape but for axis {axis}, got {', '.join(map(shown, arrays))}"
+        )
+    return first if len(arrays) == 1 else concatenate_p.bind(*arrays, dimension=axis)
+
+
+@api_boundary
+def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
+    """Join arrays along an existing axis, as `concatenate`."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """Join arrays of one shape along a new axis."""
+    if dtype is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
+        hosts = _hosts(arrays)
+        if hosts is not None and out is None:
+            try:
+                return ArrayImpl(np.stack(hosts, axis))
+            except REFUSALS:
+                pass
+    try:
+        no_out("stack", out)
+        joined = _joined("stack", arrays, dtype)
+        shape = joined[0].shape
+        if any(a.shape != shape for a in joined):
+            raise ShapeError(f"numpy.stack: arrays must have one shape, got {', '.join(map(shown, joined))}")
+        axis = canonical_axis("stack", axis, len(shape) + 1)
+        dims = tuple(d for d in range(len(shape) + 1) if d != axis)
+        new = (*shape[:axis], 1, *shape[axis:])
+        return _concatenate(
+            "stack", [broadcast_in_dim_p.bind(a, shape=new, broadcast_dimensions=dims) for a in joined], axis
+        )
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+@api_boundary
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """Join along the first axis; vectors are rows."""
+    return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype)], 0)
+
+
+@api_boundary
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """Join along the second axis; vectors along their only one."""
+    arrays = [atleast_1d(a) for a in _joined("hstack", tup, dtype)]
+    return _concatenate("hstack", arrays, 0 if arrays[0].ndim == 1 else 1)
+
+
+@api_boundary
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """Join along the third axis."""
+    return _concatenate("dstack", [atleast_3d(a) for a in _joined("dstack", tup, dtype)], 2)
+
+
+@api_boundary
+def column_stack(tup: Any) -> Array:
+    """Join along the second axis; vectors are columns."""
+    arrays = [a if a.ndim > 1 else reshape_p.bind(a, new_sizes=(a.size, 1)) for a in _joined("column_stack", tup, None)]
+    return _concatenate("column_stack", arrays, 1)
+
+
+@api_boundary
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """Join `values` to the end; with ``axis=None`` all elements in a row."""
+    return _concatenate("append", _joined("append", (arr, values), None), axis)
+
+
+@api_boundary
+def block(arrays: Any) -> Array:
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards."""
+
+    def depth(x: Any) -> int:
+        if isinstance(x, list):
+            depths = {depth(e) for e in x}
+            if not depths or len(depths) > 1:
+                raise ValueError("numpy.block: lists must not be empty, and be nested equally deep")
+            return 1 + depths.pop()
+        return 0
+
+    levels = depth(arrays)
+
+    def ranks(x: Any) -> int:
+        return max(map(ranks, x)) if isinstance(x, list) else array_of("block", x).ndim
+
+    rank = max(ranks(arrays), levels)
+
+    def build(x: Any, axis: int) -> Array:
+        if isinstance(x, list):
+            return concatenate([build(e, axis + 1) for e in x], axis)
+        x = array_of("block", x)
+        return manipulation.reshape(x, (1,) * (rank - x.ndim) + x.shape)
+
+    return build(arrays, rank - levels)
+
+
+# ---- Repeating ---------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def tile(A: Any, reps: Any) -> Array:
+    """The array repeated so many times along each axis."""
+    a = array_of("tile", A, "A")
+    counts = shape_argument("tile", reps, "reps")
+    shape = (1,) * (len(counts) - a.ndim) + a.shape
+    counts = (1,) * (len(shape) - len(counts)) + counts
+    spread = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
+    kept = tuple(range(1, 2 * len(shape), 2))
+    a = manipulation.reshape(a, shape)
+    out = broadcast_in_dim_p.bind(a, shape=spread, broadcast_dimensions=kept)
+    return manipulation.reshape(out, tuple(c * n for c, n in zip(counts, shape, strict=True)))
+
+
+@api_boundary
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Array:
+    """Each element repeated so many times, along an axis (of all in a row by default).
+
+    Parameters
+    ----------
+    repeats : int or array of ints, one per element
+    total_repeat_length : int, optional
+        Length of the result, needed where `repeats` is traced: what is missing repeats the last element, what is too much is
+        cut off.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.repeat(xnp.array([3, 4]), xnp.array([1, 2])).tolist()
+    [3, 4, 4]
+    """
+    if out_sharding is not None:
+        raise NotImplementedError("numpy.repeat: out_sharding is not supported yet")
+    a = array_of("repeat", a)
+    if axis is None:
+        a, axis = manipulation.ravel(a), 0
+    axis = canonical_axis("repeat", axis, a.ndim)
+    n = a.shape[axis]
+    if total_repeat_length is None:
+        remedy = "Its sum is the length of the result: give total_repeat_length."
+        counts = concrete("repeat", repeats, "repeats", remedy)
+        if counts.dtype.kind not in "iub" or counts.ndim > 1 or counts.size not in (1, n) or (counts.size and counts.min() < 0):
+            raise ValueError(f"numpy.repeat: repeats must be one number, or {n}, not negative, got {counts}")
+        if counts.size == 1:
+            return _repeat_all(a, int(counts.reshape(())), axis)
+        return take_static(a, np.repeat(np.arange(n), counts), axis)
+    counts = array_of("repeat", repeats, "repeats")
+    if counts.ndim > 1 or (counts.size not in (1, n)):
+        raise ValueError(f"numpy.repeat: repeats must be one number, or {n}, got {shown(counts)}")
+    total = operator.index(total_repeat_length)
+    if not n:
+        return manipulation.resize(a, (*a.shape[:axis], 0, *a.shape[axis + 1 :]))
+    from xform.numpy.searching import searchsorted
+
+    ends = expand_to(manipulation.ravel(counts), (n,)).cumsum()
+    place = searchsorted(ends, arange(total), side="right")
+    return a[(slice(None),) * axis + (place.clip(0, n - 1),)]
+
+
+def _repeat_all(a: Array, count: int, axis: int) -> Array:
+    shape = a.shape
+    spread = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    dims = tuple(d for d in range(len(spread)) if d != axis + 1)
+    out = broadcast_in_dim_p.bind(a, shape=spread, broadcast_dimensions=dims)
+    return reshape_p.bind(out, new_sizes=(*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
+
+
+def take_static(a: Array, indices: np.ndarray, axis: int) -> Array:
+    """Elements along an axis at indices that are known and in range."""
+    return a[(slice(None),) * axis + (indices,)]
+
+
+# ---- Inserting and deleting --------------------------------------------------------------------------------
+
+
+@api_boundary
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+    """Without the elements at the indices `obj` (an int, slice, or array of ints or booleans), along an axis.
+
+    A traced `obj` must be an integer, or integers that are known to differ (``assume_unique_indices=True``).
+    """
+    arr = array_of("delete", arr, "arr")
+    if axis is None:
+        arr, axis = manipulation.ravel(arr), 0
+    axis = canonical_axis("delete", axis, arr.ndim)
+    n = arr.shape[axis]
+    if isinstance(obj, slice) or is_concrete(obj):
+        value = obj if isinstance(obj, slice) else np.asarray(obj)
+        return take_static(arr, np.delete(np.arange(n), value), axis)
+    obj = array_of("delete", obj, "obj")
+    if dtypes.kinds[obj.dtype] not in "iu" or (obj.ndim and not assume_unique_indices):
+        concrete("delete", obj, "obj", "Give integers, with assume_unique_indices=True if there are several.")
+    removed = manipulation.ravel(where(obj < 0, obj + n, obj))
+    # The places that are kept come first in a stable sort by whether they are removed.
+    gone = (broadcasted_iota(obj.dtype, (n, removed.size), 0) == removed).any(1)
+    _, order = lax_sort((convert(gone, np.dtype("int32")), arange(n)), 0)
+    return arr[(slice(None),) * axis + (slice_in_dim(order, 0, n - removed.size),)]
+
+
+@api_boundary
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """With `values` before the indices `obj` (an int, slice, or array of ints, which may be traced), along an axis."""
+    arr = array_of("insert", arr, "arr")
+    if axis is None:
+        arr, axis = manipulation.ravel(arr), 0
+    axis = canonical_axis("insert", axis, arr.ndim)
+    n = arr.shape[axis]
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(n))
+    if is_concrete(obj) and (found := np.asarray(obj)).dtype == bool:
+        obj = np.flatnonzero(found)
+    scalar = np.ndim(obj) == 0 if is_concrete(obj) else obj.ndim == 0
+    places = manipulation.ravel(array_of("insert", obj, "obj"))
+    if is_concrete(places) and np.any((np.asarray(places) < -n) | (np.asarray(places) > n)):
+        raise IndexError(f"numpy.insert: obj={obj} is out of bounds for axis {axis} with size {n}")
+    places = where(places < 0, places + n, places)
+    values = convert(array_of("insert", values, "values"), arr.dtype)
+    count = places.size
+    if count == 1:  # any number of values at one place
+        values = manipulation.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
+        values = manipulation.moveaxis(values, 0, axis) if scalar else values
+        count = values.shape[axis]
+    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    if broadcast_shapes_of("insert", [values.shape, shape], [values]) != shape:
+        raise ShapeError(f"numpy.insert: values of {shown(values)} can't be broadcast to {shape}")
+    values = expand_to(values, shape)
+    places = expand_to(places, (count,))
+    keys = concatenate([places.astype(dtypes.default_int()), arange(n)])
+    _, order = lax_sort((keys, arange(count + n)), 0)
+    return concatenate([values, arr], axis)[(slice(None),) * axis + (order,)]
+
+
+__all__ = [
+    "append", "block", "column_stack", "concat", "concatenate", "delete", "dstack", "hstack", "insert", "repeat", "stack",
+    "tile", "vstack",
+]  # fmt: skip

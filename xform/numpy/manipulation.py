@@ -1,0 +1,401 @@
+"""Other shapes and orders of the same elements: reshape, transpose, broadcast, flip, roll, split.
+
+May import: `numpy.promotion`, `xform.lax`, `xform.core`.
+"""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core.array import Array, ArrayImpl
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.trace import Tracer
+from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
+from xform.lax.slicing import concatenate_p, dynamic_slice_in_dim, slice_in_dim
+from xform.numpy.promotion import (
+    ShapeError,
+    array_of,
+    broadcast_shapes_of,
+    canonical_axes,
+    canonical_axis,
+    concrete,
+    expand_to,
+    is_concrete,
+    shape_argument,
+    shown,
+)
+
+Shape = tuple[int, ...]
+
+
+def _no_sharding(name: str, out_sharding: Any) -> None:
+    if out_sharding is not None:
+        raise NotImplementedError(f"numpy.{name}: out_sharding is not supported yet")
+
+
+# ---- Shape -------------------------------------------------------------------------------------------------
+
+
+def shape(a: Any) -> Shape:
+    """Lengths of the axes."""
+    found = getattr(a, "shape", None)
+    return found if isinstance(found, tuple) else array_of("shape", a).shape
+
+
+def ndim(a: Any) -> int:
+    """Number of axes."""
+    return len(shape(a))
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """Number of elements, in all or along axes."""
+    lengths = shape(a)
+    return math.prod(lengths[d] for d in canonical_axes("size", axis, len(lengths)))
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
+    """The same elements in another shape; one length may be -1, and follows from the others.
+
+    ``order="F"`` counts the first index fastest, in both shapes.
+    """
+    if type(a) is ArrayImpl and state.fast and order == "C" and out_sharding is None and not a._weak:
+        h = a._host
+        if h is not None:
+            try:
+                return ArrayImpl(h.reshape(shape))
+            except (TypeError, ValueError):
+                pass  # for the message
+    try:
+        _no_sharding("reshape", out_sharding)
+        return _reshape(array_of("reshape", a), shape, order)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def _reshape(a: Array, shape: Any, order: str) -> Array:
+    lengths = tuple(shape) if isinstance(shape, Sequence | np.ndarray) and getattr(shape, "ndim", 1) else (shape,)
+    unknown = [d for d, n in enumerate(lengths) if not isinstance(n, Tracer) and n == -1]
+    known = shape_argument("reshape", [n for d, n in enumerate(lengths) if d not in unknown])
+    product = math.prod(known)
+    if len(unknown) > 1 or (unknown and (product == 0 or a.size % product)) or (not unknown and product != a.size):
+        raise ShapeError(f"numpy.reshape: {shown(a)} has {a.size} elements, which don't fit shape {lengths}")
+    new = list(known)
+    if unknown:
+        new.insert(unknown[0], a.size // product)
+    if order == "F":
+        return transpose(_to_shape(transpose(a), tuple(reversed(new))))
+    if order not in ("C", "A"):
+        raise ValueError(f"numpy.reshape: order must be 'C', 'F' or 'A', got {order!r}")
+    return _to_shape(a, tuple(new))
+
+
+def _to_shape(a: Array, new: Shape) -> Array:
+    return a if a.shape == new else reshape_p.bind(a, new_sizes=new)
+
+
+@api_boundary
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+    """The elements in one axis."""
+    _no_sharding("ravel", out_sharding)
+    if order == "K":
+        order = "C"
+    return _reshape(array_of("ravel", a), -1 if array_of("ravel", a).size else 0, order)
+
+
+@api_boundary
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements in another shape, repeated or cut to its size."""
+    a, new = array_of("resize", a), shape_argument("resize", new_shape, "new_shape")
+    n, wanted = a.size, math.prod(new)
+    flat = _to_shape(a, (n,))
+    if not n:
+        from xform.lax.shapes import full
+
+        return full(new, 0, a.dtype)
+    repeats = -(-wanted // n)
+    if repeats > 1:
+        flat = concatenate_p.bind(*[flat] * repeats, dimension=0)
+    return _to_shape(slice_in_dim(flat, 0, wanted), new)
+
+
+@api_boundary
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """Without axes of length 1: all, or those given, which must have it."""
+    a = array_of("squeeze", a)
+    axes = [d for d, n in enumerate(a.shape) if n == 1] if axis is None else canonical_axes("squeeze", axis, a.ndim)
+    if any(a.shape[d] != 1 for d in axes):
+        raise ValueError(f"numpy.squeeze: axis={axis} of {shown(a)} has not length 1")
+    return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else a
+
+
+@api_boundary
+def expand_dims(a: Any, axis: Any) -> Array:
+    """With new axes of length 1, which stand at `axis` of the result."""
+    a = array_of("expand_dims", a)
+    axes = axis if isinstance(axis, Sequence) else (axis,)
+    n = a.ndim + len(axes)
+    new = canonical_axes("expand_dims", tuple(axes), n)
+    lengths = iter(a.shape)
+    dims = tuple(d for d in range(n) if d not in new)
+    full = tuple(1 if d in new else next(lengths) for d in range(n))
+    return broadcast_in_dim_p.bind(a, shape=full, broadcast_dimensions=dims) if new else a
+
+
+def _at_least(name: str, n: int, place: Any) -> Any:
+    @api_boundary
+    def function(*arys: Any) -> Any:
+        """At least so many axes."""
+        arrays = arys[0] if len(arys) == 1 and isinstance(arys[0], list | tuple) else arys
+        out = [_to_shape(a, place(a.shape)) if a.ndim < n else a for a in (array_of(name, x, "arys") for x in arrays)]
+        return out[0] if len(arys) == 1 and len(out) == 1 and arrays is arys else out
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Arrays with at least {n} axes, as in NumPy; one array for one argument, else a list."
+    return function
+
+
+atleast_1d = _at_least("atleast_1d", 1, lambda s: (1,))
+atleast_2d = _at_least("atleast_2d", 2, lambda s: (1, *s) if s else (1, 1))
+atleast_3d = _at_least("atleast_3d", 3, lambda s: (*s, 1) if len(s) == 2 else (1, *(s or (1,)), 1))
+
+# ---- Order of the axes -------------------------------------------------------------------------------------
+
+
+@api_boundary
+def transpose(a: Any, axes: Any = None) -> Array:
+    """The axes in another order: axis i of the result is axis ``axes[i]``; None: reversed."""
+    a = array_of("transpose", a)
+    if axes is None:
+        order = tuple(range(a.ndim))[::-1]
+    else:
+        order = canonical_axes("transpose", axes, a.ndim, "axes")
+        if len(order) != a.ndim:
+            raise ValueError(f"numpy.transpose: axes={axes} must name all {a.ndim} axes of {shown(a)}")
+    return a if order == tuple(range(a.ndim)) else transpose_p.bind(a, permutation=order)
+
+
+@api_boundary
+def permute_dims(a: Any, /, axes: Any) -> Array:
+    """The axes in another order, as `transpose`."""
+    return transpose(a, axes)
+
+
+@api_boundary
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes exchanged."""
+    x = array_of("matrix_transpose", x, "x")
+    if x.ndim < 2:
+        raise ValueError(f"numpy.matrix_transpose: x must have at least two axes, got {shown(x)}")
+    return swapaxes(x, -1, -2)
+
+
+@api_boundary
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Two axes exchanged."""
+    a = array_of("swapaxes", a)
+    i, j = (canonical_axis("swapaxes", x, a.ndim, f"axis{k + 1}") for k, x in enumerate((axis1, axis2)))
+    order = list(range(a.ndim))
+    order[i], order[j] = order[j], order[i]
+    return a if i == j else transpose_p.bind(a, permutation=tuple(order))
+
+
+@api_boundary
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+    """Axes moved to other places; the rest keeps its order."""
+    a = array_of("moveaxis", a)
+    sources = canonical_axes("moveaxis", source, a.ndim, "source")
+    targets = canonical_axes("moveaxis", destination, a.ndim, "destination")
+    if len(sources) != len(targets):
+        raise ValueError(f"numpy.moveaxis: source={source} and destination={destination} must name as many axes")
+    order = [d for d in range(a.ndim) if d not in sources]
+    for target, source_axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, source_axis)
+    return a if order == list(range(a.ndim)) else transpose_p.bind(a, permutation=tuple(order))
+
+
+@api_boundary
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """An axis moved before the one at `start`."""
+    a = array_of("rollaxis", a)
+    axis = canonical_axis("rollaxis", axis, a.ndim)
+    start = canonical_axis("rollaxis", start, a.ndim + 1, "start")
+    return moveaxis(a, axis, start - (axis < start))
+
+
+# ---- Order of the elements ---------------------------------------------------------------------------------
+
+
+@api_boundary
+def flip(m: Any, axis: Any = None) -> Array:
+    """Elements in reverse order along axes (all by default)."""
+    m = array_of("flip", m, "m")
+    axes = canonical_axes("flip", axis, m.ndim)
+    return rev_p.bind(m, dimensions=tuple(sorted(axes))) if axes else m
+
+
+@api_boundary
+def fliplr(m: Any) -> Array:
+    """Reversed along the second axis."""
+    return flip(m, 1)
+
+
+@api_boundary
+def flipud(m: Any) -> Array:
+    """Reversed along the first axis."""
+    return flip(m, 0)
+
+
+@api_boundary
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
+    """Rotated k times by 90 degrees, from the first towards the second axis."""
+    m = array_of("rot90", m, "m")
+    first, second = canonical_axes("rot90", tuple(axes), m.ndim, "axes")
+    match operator.index(k) % 4:
+        case 0:
+            return m
+        case 1:
+            return swapaxes(flip(m, second), first, second)
+        case 2:
+            return flip(m, (first, second))
+        case _:
+            return flip(swapaxes(m, first, second), second)
+
+
+@api_boundary
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced."""
+    a = array_of("roll", a)
+    if axis is None:
+        return _to_shape(roll(_to_shape(a, (a.size,)), shift, 0), a.shape)
+    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    shifts: Any = shift if isinstance(shift, Sequence) or getattr(shift, "ndim", 0) else (shift,)
+    if len(shifts) != len(axes):
+        if 1 not in (len(shifts), len(axes)):
+            raise ValueError(f"numpy.roll: shift={shift} and axis={axis} must have one length")
+        shifts, axes = [s for s in shifts for _ in axes], [d for _ in shifts for d in axes]  # type: ignore[assignment]
+    for s, d in zip(shifts, axes, strict=True):
+        d = canonical_axis("roll", d, a.ndim)
+        n = a.shape[d]
+        if n == 0:
+            continue
+        if is_concrete(s):
+            s = operator.index(s) % n
+            if s:
+                parts = [slice_in_dim(a, n - s, n, axis=d), slice_in_dim(a, 0, n - s, axis=d)]
+                a = concatenate_p.bind(*parts, dimension=d)
+        else:
+            a = dynamic_slice_in_dim(concatenate_p.bind(a, a, dimension=d), (n - s % n) % n, n, d)
+    return a
+
+
+# ---- Broadcasting ------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+    """The array repeated to a shape, by NumPy's broadcasting."""
+    _no_sharding("broadcast_to", out_sharding)
+    array, new = array_of("broadcast_to", array, "array"), shape_argument("broadcast_to", shape)
+    old = array.shape
+    if len(old) > len(new) or any(n not in (1, m) for n, m in zip(old[::-1], new[::-1])):
+        raise ShapeError(f"numpy.broadcast_to: {shown(array)} can't be broadcast to shape {new}")
+    return expand_to(array, new)
+
+
+@api_boundary
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """All arrays broadcast to one shape."""
+    arrays = [array_of("broadcast_arrays", x, f"{i + 1}") for i, x in enumerate(args)]
+    if not arrays:
+        return []
+    new = broadcast_shapes_of("broadcast_arrays", [a.shape for a in arrays], arrays)
+    return [expand_to(a, new) for a in arrays]
+
+
+@api_boundary
+def broadcast_shapes(*shapes: Any) -> Shape:
+    """The shape to which all broadcast."""
+    return broadcast_shapes_of("broadcast_shapes", [shape_argument("broadcast_shapes", s) for s in shapes]) if shapes else ()
+
+
+# ---- Splitting ---------------------------------------------------------------------------------------------
+
+
+def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
+    ary = array_of(name, ary, "ary")
+    axis = canonical_axis(name, axis, ary.ndim)
+    n = ary.shape[axis]
+    if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", 0):
+        cuts = [operator.index(i) for i in indices_or_sections]
+        bounds = [0, *(min(max(i + n if i < 0 else i, 0), n) for i in cuts), n]
+    else:
+        sections = operator.index(indices_or_sections)
+        if sections <= 0:
+            raise ValueError(f"numpy.{name}: the number of sections must be positive, got {sections}")
+        if equal and n % sections:
+            raise ValueError(f"numpy.{name}: axis {axis} of {shown(ary)} can't be split into {sections} equal parts")
+        small, more = divmod(n, sections)
+        bounds = [0]
+        for i in range(sections):
+            bounds.append(bounds[-1] + small + (i < more))
+    return [slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+@api_boundary
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts along an axis: so many of equal length, or between indices."""
+    return _split("split", ary, indices_or_sections, axis, True)
+
+
+@api_boundary
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts along an axis, like `split`, of which the first may be longer by one."""
+    return _split("array_split", ary, indices_or_sections, axis, False)
+
+
+@api_boundary
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the first axis."""
+    return _split("vsplit", ary, indices_or_sections, 0, True)
+
+
+@api_boundary
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the second axis (the first, if there is only one)."""
+    return _split("hsplit", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1, True)
+
+
+@api_boundary
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the third axis."""
+    return _split("dsplit", ary, indices_or_sections, 2, True)
+
+
+@api_boundary
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices along an axis."""
+    x = array_of("unstack", x, "x")
+    if not x.ndim:
+        raise ValueError("numpy.unstack: x must have at least one axis")
+    axis = canonical_axis("unstack", axis, x.ndim)
+    return tuple(squeeze_p.bind(slice_in_dim(x, i, i + 1, axis=axis), dimensions=(axis,)) for i in range(x.shape[axis]))
+
+
+@api_boundary
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing."""
+    value = concrete("trim_zeros", array_of("trim_zeros", filt, "filt"), "filt", "The result's shape depends on it.")
+    return array_of("trim_zeros", np.trim_zeros(value, trim) if axis is None else np.trim_zeros(value, trim, axis))
+
+
+__all__ = [
+    "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
+    "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "matrix_transpose", "moveaxis", "ndim",
+    "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size", "split",
+    "squeeze", "swapaxes", "transpose", "trim_zeros", "unstack", "vsplit",
+]  # fmt: skip

@@ -1,0 +1,491 @@
+"""Products that sum over axes: dot, matmul, einsum and their kin; all are one or more `dot_general`.
+
+May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.lax`; opt_einsum within `einsum`.
+"""
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core.array import Array, ArrayImpl
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.lax.dot import canonical_precision, dot_general, dot_general_p
+from xform.lax.shapes import convert, reshape_p, transpose_p
+from xform.numpy import diagonals, manipulation, reductions, ufuncs
+from xform.numpy.fast import REFUSALS
+from xform.numpy.promotion import (
+    ShapeError,
+    array_of,
+    canonical_axes,
+    canonical_axis,
+    dtype_argument,
+    no_out,
+    promote,
+    shown,
+)
+
+_HOST_DTYPES = "fdFDlLqQ"
+
+
+def _operands(name: str, *args: Any) -> list[Array]:
+    return [array_of(name, x) for x in promote(name, *args)]
+
+
+def _dot(
+    name: str, a: Array, b: Array, contract: Any, batch: Any = ((), ()), precision: Any = None, preferred: Any = None
+) -> Array:
+    preferred = dtype_argument(name, preferred)
+    return dot_general_p.bind(
+        a, b, dimension_numbers=(contract, batch), precision=canonical_precision(precision), preferred_element_type=preferred
+    )
+
+
+def _no_sharding(name: str, out_sharding: Any) -> None:
+    if out_sharding is not None:
+        raise NotImplementedError(f"numpy.{name}: out_sharding is not supported yet")
+
+
+def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
+    return ShapeError(
+        f"numpy.{name}: the lengths of the axes that are summed over differ: axis {i} of {shown(a)} and axis {j} of {shown(b)}"
+    )
+
+
+def _host(function: Any, a: Any, b: Any) -> Any:
+    """NumPy's product of two concrete arrays of one wide dtype, or None."""
+    x, y = a._host, b._host
+    if x is None or y is None or x.dtype is not y.dtype or x.dtype.char not in _HOST_DTYPES or a._weak or b._weak:
+        return None
+    token = quiet_begin()
+    try:
+        return ArrayImpl(function(x, y))
+    except REFUSALS:
+        return None
+    finally:
+        quiet_end(token)
+
+
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
+    """Sum over the last axis of `a` and the last but one (the only) axis of `b`; the product, if one has rank 0.
+
+    Parameters
+    ----------
+    precision : lax.Precision, its name, or a pair of them, optional
+    preferred_element_type : dtype, optional
+        Of the sums.
+    """
+    if type(a) is ArrayImpl and type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
+        out = _host(np.dot, a, b)
+        if out is not None:
+            return out
+    try:
+        _no_sharding("dot", out_sharding)
+        a, b = _operands("dot", a, b)
+        if not a.ndim or not b.ndim:
+            contract: Any = ((), ())
+        else:
+            i, j = a.ndim - 1, max(b.ndim - 2, 0)
+            if a.shape[i] != b.shape[j]:
+                raise _mismatch("dot", a, b, i, j)
+            contract = ((i,), (j,))
+        return _dot("dot", a, b, contract, precision=precision, preferred=preferred_element_type)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
+    """Matrix product over the last two axes, broadcast over the others; vectors are rows on the left, columns on the right.
+
+    Parameters are those of `dot`.
+    """
+    if type(a) is ArrayImpl and type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
+        out = _host(np.matmul, a, b)
+        if out is not None:
+            return out
+    try:
+        _no_sharding("matmul", out_sharding)
+        return _matmul("matmul", *_operands("matmul", a, b), precision, preferred_element_type)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def _matmul(name: str, a: Array, b: Array, precision: Any = None, preferred: Any = None) -> Array:
+    if not a.ndim or not b.ndim:
+        raise ShapeError(f"numpy.{name}: both arguments must have at least one axis, got {shown(a)} and {shown(b)}")
+    rows, columns = a.ndim > 1, b.ndim > 1
+    inner_a, inner_b = a.ndim - 1, max(b.ndim - 2, 0)
+    if a.shape[inner_a] != b.shape[inner_b]:
+        raise _mismatch(name, a, b, inner_a, inner_b)
+    if a.ndim <= 2 and b.ndim <= 2:
+        return _dot(name, a, b, ((inner_a,), (inner_b,)), precision=precision, preferred=preferred)
+    # As an einsum: axes that both have, with one length, are batches; those that only one really has are free.
+    batch_a, batch_b = a.shape[:-2], b.shape[:-2]
+    n = max(len(batch_a), len(batch_b))
+    labels_a, labels_b, out = [], [], []
+    for d in range(-n, 0):
+        la, lb = (s[d] if -d <= len(s) else None for s in (batch_a, batch_b))
+        if la is not None and lb is not None and la != lb and 1 not in (la, lb):
+            raise ShapeError(f"numpy.{name}: can't broadcast the leading axes of {shown(a)} and {shown(b)}")
+        shared = la == lb
+        if la is not None:
+            labels_a.append(("batch", d) if shared or la != 1 or lb is None else ("unit", d))
+        if lb is not None:
+            labels_b.append(("batch", d) if shared or lb != 1 or la is None else ("unit", d))
+        out.append(("batch", d))
+    labels_a += [("row", 0)] * rows + [("inner", 0)]
+    labels_b += [("inner", 0)] + [("column", 0)] * columns
+    out += [("row", 0)] * rows + [("column", 0)] * columns
+    a, labels_a = _drop_units(a, labels_a)
+    b, labels_b = _drop_units(b, labels_b)
+    return _contract(name, a, labels_a, b, labels_b, out, precision, preferred, None)
+
+
+def _drop_units(x: Array, labels: list[Any]) -> tuple[Array, list[Any]]:
+    kept = [d for d, label in enumerate(labels) if label[0] != "unit"]
+    return manipulation.reshape(x, tuple(x.shape[d] for d in kept)), [labels[d] for d in kept]
+
+
+def _contract(
+    name: str, a: Array, labels_a: Sequence[Any], b: Array, labels_b: Sequence[Any], out: Sequence[Any],
+    precision: Any, preferred: Any, general: Any,
+) -> Array:  # fmt: skip
+    """The product of two arrays whose axes have labels (none twice), summed over common labels that `out` lacks."""
+    batch = [x for x in labels_a if x in labels_b and x in out]
+    summed = [x for x in labels_a if x in labels_b and x not in out]
+    contract = tuple(tuple(s.index(x) for x in summed) for s in (labels_a, labels_b))
+    batches = tuple(tuple(s.index(x) for x in batch) for s in (labels_a, labels_b))
+    if general is not None:
+        result = general(a, b, (contract, batches), precision=precision, preferred_element_type=preferred)
+    elif not summed and not (a.ndim and b.ndim and not batch):  # no sum: an elementwise product is faster
+        result = _elementwise(a, labels_a, b, labels_b, batch, dtype_argument(name, preferred))
+    else:
+        result = _dot(name, a, b, contract, batches, precision, preferred)
+    found = [*batch, *(x for x in labels_a if x not in labels_b), *(x for x in labels_b if x not in labels_a)]
+    order = tuple(found.index(x) for x in out)
+    return result if order == tuple(range(len(order))) else transpose_p.bind(result, permutation=order)
+
+
+def _elementwise(
+    a: Array, labels_a: Sequence[Any], b: Array, labels_b: Sequence[Any], batch: Sequence[Any], preferred: Any
+) -> Array:
+    free_a = [x for x in labels_a if x not in batch]
+    free_b = [x for x in labels_b if x not in batch]
+    a = manipulation.transpose(a, [labels_a.index(x) for x in (*batch, *free_a)])
+    b = manipulation.transpose(b, [labels_b.index(x) for x in (*batch, *free_b)])
+    a = manipulation.reshape(a, (*a.shape, *(1,) * len(free_b)))
+    b = manipulation.reshape(b, (*b.shape[: len(batch)], *(1,) * len(free_a), *b.shape[len(batch) :]))
+    if preferred is not None:
+        a, b = convert(a, preferred), convert(b, preferred)
+    return a * b
+
+
+@api_boundary
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """Sum of conj(a) * b over all elements."""
+    a, b = (manipulation.ravel(x) for x in _operands("vdot", a, b))
+    return dot(ufuncs.conj(a), b, precision=precision, preferred_element_type=preferred_element_type)
+
+
+@api_boundary
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """Sum of conj(x1) * x2 along an axis, broadcast over the others."""
+    x1, x2 = _operands("vecdot", x1, x2)
+    if not x1.ndim or not x2.ndim:
+        raise ShapeError(f"numpy.vecdot: arguments must have at least one axis, got {shown(x1)} and {shown(x2)}")
+    x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x.ndim), -1) for x in (x1, x2))
+    if x1.shape[-1] != x2.shape[-1]:
+        raise _mismatch("vecdot", x1, x2, x1.ndim - 1, x2.ndim - 1)
+    x1, x2 = manipulation.expand_dims(ufuncs.conj(x1), -2), manipulation.expand_dims(x2, -1)
+    out = _matmul("vecdot", x1, x2, precision, preferred_element_type)
+    return manipulation.squeeze(out, (-2, -1))
+
+
+@api_boundary
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """Products of matrices with vectors, broadcast over the leading axes."""
+    x1, x2 = _operands("matvec", x1, x2)
+    if x1.ndim < 2 or not x2.ndim:
+        raise ShapeError(f"numpy.matvec: needs a matrix and a vector, got {shown(x1)} and {shown(x2)}")
+    return manipulation.squeeze(_matmul("matvec", x1, manipulation.expand_dims(x2, -1)), -1)
+
+
+@api_boundary
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """Products of conjugated vectors with matrices, broadcast over the leading axes."""
+    x1, x2 = _operands("vecmat", x1, x2)
+    if not x1.ndim or x2.ndim < 2:
+        raise ShapeError(f"numpy.vecmat: needs a vector and a matrix, got {shown(x1)} and {shown(x2)}")
+    return manipulation.squeeze(_matmul("vecmat", manipulation.expand_dims(ufuncs.conj(x1), -2), x2), -2)
+
+
+@api_boundary
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """Sum over the last axes of both."""
+    a, b = _operands("inner", a, b)
+    if not a.ndim or not b.ndim:
+        return a * b
+    if a.shape[-1] != b.shape[-1]:
+        raise _mismatch("inner", a, b, a.ndim - 1, b.ndim - 1)
+    return _dot("inner", a, b, ((a.ndim - 1,), (b.ndim - 1,)), precision=precision, preferred=preferred_element_type)
+
+
+@api_boundary
+def outer(a: Any, b: Any, out: None = None) -> Array:
+    """All products of an element of `a` with one of `b`, both in a row."""
+    no_out("outer", out)
+    a, b = (manipulation.ravel(array_of("outer", x)) for x in (a, b))
+    return reshape_p.bind(a, new_sizes=(a.size, 1)) * reshape_p.bind(b, new_sizes=(1, b.size))
+
+
+@api_boundary
+def tensordot(
+    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
+    """Sum over so many last axes of `a` and first axes of `b`, or over two lists of axes."""
+    _no_sharding("tensordot", out_sharding)
+    a, b = _operands("tensordot", a, b)
+    if isinstance(axes, Sequence) or getattr(axes, "ndim", 0):
+        if len(axes) != 2:
+            raise ValueError(f"numpy.tensordot: axes must be a number or a pair of (lists of) axes, got {axes!r}")
+        first, second = canonical_axes("tensordot", axes[0], a.ndim, "axes"), canonical_axes("tensordot", axes[1], b.ndim, "axes")
+    else:
+        n = operator.index(axes)
+        if not 0 <= n <= min(a.ndim, b.ndim):
+            raise ValueError(f"numpy.tensordot: axes={n} is more than {shown(a)} and {shown(b)} have")
+        first, second = tuple(range(a.ndim - n, a.ndim)), tuple(range(n))
+    if [a.shape[i] for i in first] != [b.shape[j] for j in second]:
+        raise ShapeError(
+            f"numpy.tensordot: axes that are summed over must have equal lengths, got {shown(a)} over {first} and {shown(b)} over {second}"
+        )
+    return _dot("tensordot", a, b, (first, second), precision=precision, preferred=preferred_element_type)
+
+
+@api_boundary
+def kron(a: Any, b: Any) -> Array:
+    """Kronecker product: `b` times each element of `a`, in blocks."""
+    a, b = _operands("kron", a, b)
+    n = max(a.ndim, b.ndim)
+    a = manipulation.reshape(a, (1,) * (n - a.ndim) + a.shape)
+    b = manipulation.reshape(b, (1,) * (n - b.ndim) + b.shape)
+    spread_a = tuple(length for d in a.shape for length in (d, 1))
+    spread_b = tuple(length for d in b.shape for length in (1, d))
+    product = manipulation.reshape(a, spread_a) * manipulation.reshape(b, spread_b)
+    return manipulation.reshape(product, tuple(i * j for i, j in zip(a.shape, b.shape, strict=True)))
+
+
+@api_boundary
+def cross(
+    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
+    """Cross product of vectors of 3 components (of 2: those of a plane; two of these give the third component alone)."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = _operands("cross", a, b)
+    if not a.ndim or not b.ndim:
+        raise ShapeError(f"numpy.cross: arguments must have at least one axis, got {shown(a)} and {shown(b)}")
+    a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a.ndim, "axisa"), -1)
+    b = manipulation.moveaxis(b, canonical_axis("cross", axisb, b.ndim, "axisb"), -1)
+    if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
+        raise ShapeError(f"numpy.cross: vectors must have 2 or 3 components, got {shown(a)} and {shown(b)}")
+    a0, a1, *a2 = manipulation.unstack(a, axis=-1)
+    b0, b1, *b2 = manipulation.unstack(b, axis=-1)
+    third = a0 * b1 - a1 * b0
+    if not a2 and not b2:
+        return third
+    first = (a1 * b2[0] if b2 else 0) - (a2[0] * b1 if a2 else 0)
+    second = (a2[0] * b0 if a2 else 0) - (a0 * b2[0] if b2 else 0)
+    from xform.numpy.joining import stack
+
+    out = stack(manipulation.broadcast_arrays(first, second, third), -1)
+    return manipulation.moveaxis(out, -1, canonical_axis("cross", axisc, out.ndim, "axisc"))
+
+
+# ---- Einstein's convention ---------------------------------------------------------------------------------
+
+
+@api_boundary
+def einsum(
+    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
+    preferred_element_type: Any = None, _dot_general: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
+    """Sums of products by Einstein's convention: ``einsum("ij,jk->ik", a, b)``.
+
+    Parameters
+    ----------
+    subscripts : str, then the operands; or operands and lists of their labels in turn, and the result's labels
+    optimize : bool, str or list of pairs
+        How opt_einsum (D. Smith and J. Gray, 2018, doi:10.21105/joss.00753) chooses the order of three and more
+        operands; False: from left to right.
+    precision, preferred_element_type : as for `dot`
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> a = xnp.arange(6.0).reshape(2, 3)
+    >>> xnp.einsum("ij,kj->ik", a, a).tolist()
+    [[5.0, 14.0], [14.0, 50.0]]
+    >>> float(xnp.einsum("ii", xnp.eye(3)))
+    3.0
+    """
+    no_out("einsum", out)
+    _no_sharding("einsum", out_sharding)
+    text, arrays = _einsum_arguments("einsum", subscripts, operands)
+    preferred = dtype_argument("einsum", preferred_element_type)
+    arrays = _operands("einsum", *arrays) if arrays else []
+    inputs, output = _parse(text, tuple(a.shape for a in arrays))
+    sizes: dict[str, int] = {}
+    for labels, a in zip(inputs, arrays, strict=True):
+        for label, n in zip(labels, a.shape, strict=True):
+            if sizes.setdefault(label, n) not in (n, 1) and n != 1:
+                raise ShapeError(f"numpy.einsum: label {label!r} of {text!r} has lengths {sizes[label]} and {n}")
+            sizes[label] = max(n, sizes[label]) if 1 in (n, sizes[label]) and n != 0 else n
+    path = _path(",".join(inputs) + "->" + output, tuple(a.shape for a in arrays), _frozen(optimize))
+    todo = list(zip(inputs, arrays, strict=True))
+    for positions in path:
+        group = [todo.pop(p) for p in sorted(positions, reverse=True)][::-1]
+        wanted = {x for labels, _ in todo for x in labels} | set(output)
+        last = not todo
+        while len(group) > 2:  # a path may name more than two
+            rest = wanted | {x for labels, _ in group[2:] for x in labels}
+            group = [_pair_step(group[0], group[1], rest, None, precision, preferred, _dot_general), *group[2:]]
+        if len(group) == 1:
+            todo.append(_single(group[0], wanted, output if last else None))
+        else:
+            todo.append(_pair_step(*group, wanted, output if last else None, precision, preferred, _dot_general))
+    ((_, result),) = todo
+    return result if preferred is None else convert(result, preferred)
+
+
+def _einsum_arguments(name: str, subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The string form of the arguments."""
+    if isinstance(subscripts, str):
+        return subscripts.replace(" ", ""), list(operands)
+    everything = [subscripts, *operands]
+    arrays, lists = everything[0 : len(everything) // 2 * 2 : 2], everything[1::2]
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    used = sorted({x for labels in [*lists, *everything[len(everything) // 2 * 2 :]] for x in labels if x is not Ellipsis})
+    if len(used) > len(letters):
+        raise ValueError(f"numpy.{name}: at most {len(letters)} labels, got {len(used)}")
+    text = {x: letters[i] for i, x in enumerate(used)} | {Ellipsis: "..."}
+    out = ",".join("".join(text[x] for x in labels) for labels in lists)
+    if len(everything) % 2:
+        out += "->" + "".join(text[x] for x in everything[-1])
+    return out, arrays
+
+
+@functools.lru_cache(1024)
+def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str]:
+    """The labels of the operands and of the result, with ellipses written out."""
+    left, arrow, output = text.partition("->")
+    inputs = left.split(",")
+    if len(inputs) != len(shapes):
+        raise ValueError(f"numpy.einsum: {text!r} has {len(inputs)} operands, the call {len(shapes)}")
+    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in text]
+    longest = 0
+    for labels, shape in zip(inputs, shapes, strict=True):
+        named = len(labels.replace("...", ""))
+        if "..." in labels:
+            longest = max(longest, len(shape) - named)
+        if named > len(shape) or ("..." not in labels and named != len(shape)):
+            raise ShapeError(f"numpy.einsum: {labels!r} of {text!r} doesn't fit an operand of shape {shape}")
+    dots = "".join(free[:longest])
+    full = []
+    for labels, shape in zip(inputs, shapes, strict=True):
+        n = len(shape) - len(labels.replace("...", ""))
+        full.append(labels.replace("...", dots[longest - n :] if n else ""))
+    if arrow:
+        result = output.replace("...", dots)
+    else:
+        everything = "".join(x.replace("...", "") for x in inputs)
+        result = dots + "".join(sorted(c for c in set(everything) if everything.count(c) == 1))
+    known = set("".join(full))
+    if not all(c.isalpha() for c in known) or not set(result) <= known or len(set(result)) != len(result):
+        raise ValueError(f"numpy.einsum: {text!r} is no valid pattern: the result's labels must be letters of the operands, once each")
+    return full, result
+
+
+def _frozen(optimize: Any) -> Any:
+    if isinstance(optimize, list | tuple):
+        return tuple(tuple(p) if not isinstance(p, str) else p for p in optimize)
+    return optimize
+
+
+@functools.lru_cache(1024)
+def _path(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> list[tuple[int, ...]]:
+    """Which operands to contract one after the other."""
+    n = len(shapes)
+    if n <= 2:
+        return [tuple(range(n))]
+    if optimize is False:
+        return [(0, 1), *[(0, n - 2 - i) for i in range(n - 2)]]
+    if isinstance(optimize, tuple):
+        return [tuple(p) for p in optimize if not isinstance(p, str)]
+    import opt_einsum
+
+    found, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize="auto" if optimize is True else optimize)
+    return [tuple(p) for p in found]
+
+
+Labelled = tuple[str, Array]
+
+
+def _single(x: Labelled, wanted: set[str], out: str | None) -> Labelled:
+    """Repeated labels are diagonals; labels that nobody wants are summed."""
+    labels, a = x
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            a = diagonals.diagonal(a, 0, i, j)
+            labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + label
+    gone = tuple(d for d, label in enumerate(labels) if label not in wanted)
+    if gone:
+        a = reductions.sum(a, gone, dtype=a.dtype) if a.dtype != bool else reductions.any(a, gone)
+        labels = "".join(label for label in labels if label in wanted)
+    if out is not None and labels != out:
+        a = manipulation.transpose(a, [labels.index(label) for label in out])
+        labels = out
+    return labels, a
+
+
+def _pair_step(
+    x: Labelled, y: Labelled, wanted: set[str], out: str | None, precision: Any, preferred: Any, general: Any
+) -> Labelled:
+    labels_x, a = _single(x, wanted | set(y[0]), None)
+    labels_y, b = _single(y, wanted | set(x[0]), None)
+    # An axis of length 1 beside a longer one of the same label is broadcast: it doesn't take part.
+    for label in set(labels_x) & set(labels_y):
+        n, m = a.shape[labels_x.index(label)], b.shape[labels_y.index(label)]
+        if n != m and n == 1:
+            a, labels_x = manipulation.squeeze(a, labels_x.index(label)), labels_x.replace(label, "")
+            labels_y, b = _single((labels_y, b), wanted | set(labels_x), None)
+        elif n != m:
+            b, labels_y = manipulation.squeeze(b, labels_y.index(label)), labels_y.replace(label, "")
+            labels_x, a = _single((labels_x, a), wanted | set(labels_y), None)
+    target = out
+    if target is None:
+        batch = [c for c in labels_x if c in labels_y and c in wanted]
+        target = "".join([*batch, *(c for c in labels_x if c not in labels_y), *(c for c in labels_y if c not in labels_x)])
+    if general is dot_general:
+        general = None
+    return target, _contract("einsum", a, list(labels_x), b, list(labels_y), list(target), precision, preferred, general)
+
+
+@api_boundary
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") -> Any:
+    """The order in which `einsum` would contract, and a report of its cost, as in NumPy."""
+    text, arrays = _einsum_arguments("einsum_path", subscripts, operands)
+    return np.einsum_path(text, *(np.broadcast_to(np.zeros(()), array_of("einsum_path", a).shape) for a in arrays), optimize=optimize)
+
+
+__all__ = [
+    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot",
+    "vecmat",
+]  # fmt: skip

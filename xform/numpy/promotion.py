@@ -1,0 +1,291 @@
+"""What the functions of `xform.numpy` do with their arguments before they reach the primitives.
+
+Conversion to arrays, promotion to one dtype, broadcasting, axes, and the errors for what doesn't fit: they name the
+function, the argument, its shape and dtype, and what was expected.
+
+May import: `xform.lax`, `xform.core`.
+"""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array, ArrayImpl, get_aval
+from xform.core.avals import ShapedArray
+from xform.core.config import state
+from xform.core.errors import ConcretizationTypeError
+from xform.core.trace import Tracer
+from xform.lax.shapes import broadcast_in_dim_p, convert, convert_element_type_p
+
+AxisError = np.exceptions.AxisError
+SCALARS = (bool, int, float, complex)
+
+
+class ShapeError(ValueError, TypeError):
+    """Shapes that don't fit together: a ValueError as in NumPy, and a TypeError as in JAX."""
+
+
+def shown(x: Any) -> str:
+    """How messages show an array: ``f64[2,3]``; a scalar shows its value."""
+    return repr(x) if isinstance(x, SCALARS) else get_aval(x).str_short()
+
+
+# ---- Arguments as arrays -----------------------------------------------------------------------------------
+
+
+def operand(name: str, x: Any, arg: str = "a") -> Any:
+    """`x` if it can be bound as it is (array, ndarray, scalar); nested sequences and the like become arrays."""
+    if isinstance(x, Array) or type(x) in SCALARS:
+        return x
+    if isinstance(x, np.ndarray | np.generic):
+        if x.dtype not in dtypes.kinds and not (x.dtype.newbyteorder("=") in dtypes.kinds or x.dtype == dtypes.float0):
+            raise TypeError(f"numpy.{name}: argument {arg} has dtype {x.dtype}; arrays hold numbers and booleans only")
+        return x
+    if isinstance(x, SCALARS):  # an IntEnum, say
+        return x
+    if hasattr(x, "__jax_array__"):
+        return operand(name, x.__jax_array__(), arg)
+    if isinstance(x, Sequence) and not isinstance(x, str | bytes) or hasattr(x, "__array__"):
+        from xform.numpy.creation import asarray
+
+        return asarray(x)
+    raise TypeError(f"numpy.{name}: argument {arg} must be an array or a scalar, got {_brief(x)}")
+
+
+def _brief(x: Any) -> str:
+    text = repr(x)
+    return f"{text if len(text) < 60 else text[:57] + '...'} of type {type(x).__name__}"
+
+
+def array_of(name: str, x: Any, arg: str = "a") -> Array:
+    """`x` as an `Array` that shares no memory with what the user may write to."""
+    if isinstance(x, Array):
+        return x
+    x = operand(name, x, arg)
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, np.ndarray):
+        dtype = dtypes.canonicalize_dtype(x.dtype)
+        return ArrayImpl(np.array(x, dtype))
+    if isinstance(x, np.generic):
+        return ArrayImpl(x.astype(dtypes.canonicalize_dtype(x.dtype)))
+    dtype = dtypes.dtype(x)
+    weak = not isinstance(x, bool)
+    return ArrayImpl(dtypes.coerce_scalar(x, dtype)[()], None, ShapedArray((), dtype, weak))
+
+
+def arrays_of(name: str, xs: Any, arg: str = "arrays") -> list[Array]:
+    """The members of a sequence of arrays, or the rows of an array."""
+    if isinstance(xs, np.ndarray | Array):
+        if not xs.ndim:
+            raise TypeError(f"numpy.{name}: {arg} must be a sequence of arrays, got {shown(xs)}")
+        return list(array_of(name, xs, arg))
+    if not isinstance(xs, Sequence) or isinstance(xs, str | bytes):
+        raise TypeError(f"numpy.{name}: {arg} must be a list or tuple of arrays, got {_brief(xs)}")
+    return [array_of(name, x, f"{arg}[{i}]") for i, x in enumerate(xs)]
+
+
+def concrete(name: str, x: Any, arg: str, remedy: str) -> Any:
+    """The host value of `x`, or an error that says what to do instead under a transformation."""
+    if isinstance(x, Tracer):
+        raise ConcretizationTypeError(
+            f"numpy.{name}: argument {arg} must be known when the function is traced, but it is a traced array of "
+            f"{x.aval}.{x._origin()} {remedy}"
+        )
+    return np.asarray(x)
+
+
+def is_concrete(*xs: Any) -> bool:
+    """Whether the values of all are known."""
+    return not any(isinstance(x, Tracer) for x in xs)
+
+
+def no_out(name: str, out: Any) -> None:
+    """NotImplementedError if `out` is given."""
+    if out is not None:
+        raise NotImplementedError(f"numpy.{name}: arrays are immutable, so there is no argument out; use the result")
+
+
+def dtype_argument(name: str, dtype: Any) -> np.dtype | None:
+    """The canonical dtype that a user asked for."""
+    return None if dtype is None else dtypes.check_user_dtype(dtype, f"numpy.{name}")
+
+
+# ---- Promotion ---------------------------------------------------------------------------------------------
+
+
+def to_dtype(name: str, x: Any, dtype: Any, weak: bool = False) -> Any:
+    """An operand converted to `dtype`; Python scalars become NumPy scalars, which carry no memory of their weakness."""
+    if isinstance(x, SCALARS) and not isinstance(x, np.generic):
+        if weak:
+            return x if dtypes.dtype(x) == dtype else _weak_scalar(name, x, dtype)
+        try:
+            return dtypes.coerce_scalar(x, dtype)[()]
+        except OverflowError as error:
+            raise OverflowError(f"numpy.{name}: {error}") from None
+    aval = get_aval(x)
+    if aval.dtype == dtype and (aval.weak_type == weak or not isinstance(x, Array)):
+        return x
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
+
+
+def _weak_scalar(name: str, x: Any, dtype: Any) -> ArrayImpl:
+    return ArrayImpl(to_dtype(name, x, dtype), None, ShapedArray((), dtype, True))
+
+
+def strong(x: Array) -> Array:
+    """`x` without weak type."""
+    return convert(x, x.dtype) if x.weak_type else x
+
+
+def _result_type(name: str, args: Sequence[Any]) -> tuple[Any, bool]:
+    try:
+        return dtypes.lattice_result_type(*args)
+    except dtypes.TypePromotionError as error:
+        raise dtypes.TypePromotionError(f"numpy.{name}: {error}") from None
+
+
+def promote(name: str, *args: Any) -> list[Any]:
+    """Operands converted to their common dtype; the result is weak if all are."""
+    args = [operand(name, x, f"{i + 1}") for i, x in enumerate(args)]  # type: ignore[assignment]
+    dtype, weak = _result_type(name, args)
+    return [to_dtype(name, x, dtype, weak) for x in args]
+
+
+def promote_inexact(name: str, *args: Any) -> list[Any]:
+    """Operands converted to their common dtype, or to the default float if that is an integer or boolean."""
+    args = [operand(name, x, f"{i + 1}") for i, x in enumerate(args)]  # type: ignore[assignment]
+    dtype, weak = _result_type(name, args)
+    return [to_dtype(name, x, dtypes.to_inexact_dtype(dtype), weak) for x in args]
+
+
+# ---- Broadcasting ------------------------------------------------------------------------------------------
+
+
+def broadcast_shapes_of(name: str, shapes: Sequence[tuple[int, ...]], args: Sequence[Any] = ()) -> tuple[int, ...]:
+    """The shape to which all broadcast, or ShapeError."""
+    ndim = max(map(len, shapes))
+    out = []
+    for d in range(-ndim, 0):
+        lengths = {s[d] for s in shapes if len(s) >= -d}
+        if len(lengths) > 1:
+            lengths.discard(1)
+        if len(lengths) > 1:
+            what = ", ".join(shown(a) for a in args) if args else ", ".join(map(str, shapes))
+            raise ShapeError(f"numpy.{name}: can't broadcast {what} to one shape (axis {d}: lengths {sorted(lengths)})")
+        out.append(lengths.pop())
+    if state.numpy_rank_promotion != "allow":
+        _check_ranks(name, shapes)
+    return tuple(out)
+
+
+def _check_ranks(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
+    """The numpy_rank_promotion option: ranks may differ for scalars only."""
+    if len({len(s) for s in shapes if s}) > 1:
+        text = (
+            f"numpy.{name}: operands of shapes {', '.join(map(str, shapes))} have different ranks, and "
+            f"numpy_rank_promotion is {state.numpy_rank_promotion!r}; reshape one of them"
+        )
+        if state.numpy_rank_promotion == "raise":
+            raise ShapeError(text)
+        import warnings
+
+        warnings.warn(text, stacklevel=5)
+
+
+def expand_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Broadcast an operand to `shape`, which is known to be possible."""
+    old = get_aval(x).shape
+    if old == shape:
+        return x
+    dims = tuple(range(len(shape) - len(old), len(shape)))
+    return broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=dims)
+
+
+def fit(name: str, args: Sequence[Any]) -> list[Any]:
+    """Operands for an elementwise primitive: of one shape, or of rank 0."""
+    shapes = [get_aval(x).shape for x in args]
+    ranked = {s for s in shapes if s}
+    if len(ranked) < 2:
+        return list(args)
+    shape = broadcast_shapes_of(name, shapes, args)
+    return [expand_to(x, shape) if s else x for x, s in zip(args, shapes, strict=True)]
+
+
+def operands(name: str, *args: Any) -> list[Any]:
+    """Promoted to one dtype and brought to one shape (or rank 0)."""
+    return fit(name, promote(name, *args))
+
+
+def inexact_operands(name: str, *args: Any) -> list[Any]:
+    """Promoted to one floating or complex dtype and brought to one shape (or rank 0)."""
+    return fit(name, promote_inexact(name, *args))
+
+
+_SCALAR_KINDS = {int: "iuf", float: "f"}
+
+
+def pair(name: str, x: Any, y: Any) -> Sequence[Any]:
+    """`operands` for two, with a short way for arrays of one type and for a Python scalar beside an array."""
+    if isinstance(x, Array):
+        a = x.aval
+        if isinstance(y, Array):
+            b = y.aval
+            if a.dtype is b.dtype and (a.shape == b.shape or not a.ndim or not b.ndim):
+                return x, y
+        elif not a.weak_type and a.dtype.kind in _SCALAR_KINDS.get(type(y), ""):
+            if type(y) is float or -128 < y < 128:
+                return x, a.dtype.type(y) if a.dtype.kind != "u" or y >= 0 else to_dtype(name, y, a.dtype)
+    elif isinstance(y, Array):
+        b = y.aval
+        if not b.weak_type and b.dtype.kind in _SCALAR_KINDS.get(type(x), ""):
+            if type(x) is float or -128 < x < 128:
+                return b.dtype.type(x) if b.dtype.kind != "u" or x >= 0 else to_dtype(name, x, b.dtype), y
+    return operands(name, x, y)
+
+
+# ---- Axes --------------------------------------------------------------------------------------------------
+
+
+def canonical_axis(name: str, axis: Any, ndim: int, arg: str = "axis") -> int:
+    """An axis as an int from 0 to ndim - 1."""
+    try:
+        index = operator.index(axis)
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"numpy.{name}: {arg} must be an integer, got {axis!r}") from None
+    if not -ndim <= index < ndim:
+        raise AxisError(f"numpy.{name}: {arg}={index} is out of range for an array of {ndim} axes")
+    return index + ndim if index < 0 else index
+
+
+def canonical_axes(name: str, axis: Any, ndim: int, arg: str = "axis") -> tuple[int, ...]:
+    """Axes as a tuple of distinct ints in the order given; None: all."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, Sequence | np.ndarray) or getattr(axis, "ndim", 1) == 0:
+        return (canonical_axis(name, axis, ndim, arg),)
+    out = tuple(canonical_axis(name, a, ndim, arg) for a in axis)
+    if len(set(out)) != len(out):
+        raise ValueError(f"numpy.{name}: {arg}={tuple(axis)} names an axis twice")
+    return out
+
+
+def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]:
+    """A shape as a tuple of ints that are not negative; an int means one axis."""
+    try:
+        if isinstance(shape, Sequence) or getattr(shape, "ndim", 0):
+            out = tuple(map(operator.index, shape))
+        else:
+            out = (operator.index(shape),)
+    except ConcretizationTypeError as error:
+        raise type(error)(f"numpy.{name}: {arg} must be known when the function is traced. {error}") from None
+    except TypeError:
+        raise TypeError(f"numpy.{name}: {arg} must be an integer or a sequence of them, got {shape!r}") from None
+    if any(d < 0 for d in out):
+        raise ValueError(f"numpy.{name}: {arg} must not be negative, got {out}")
+    return out

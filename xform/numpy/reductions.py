@@ -1,0 +1,567 @@
+"""Reductions over axes: sums, products, extremes and their places, moments, cumulative ones, and those that skip NaN.
+
+All take ``axis`` (an int, several, or None for all), most ``keepdims``, ``initial`` and ``where`` as in NumPy.
+Sums and products of booleans and narrow integers have the default integer type; means of integers the default float type.
+
+May import: `numpy.fast`, `numpy.promotion`, `numpy.ufuncs`, `xform.lax`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core import dtypes
+from xform.core.array import Array, ArrayImpl
+from xform.core.config import state
+from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.trace import Primitive
+from xform.lax import reductions as rd
+from xform.lax.comparison import select_n_p
+from xform.lax.cumulative import cumprod_p, cumsum_p
+from xform.lax.shapes import convert
+from xform.lax.shapes import full as lax_full
+from xform.lax.shapes import reshape as lax_reshape
+from xform.lax.slicing import concatenate as lax_concatenate
+from xform.numpy import ufuncs
+from xform.numpy.fast import REFUSALS
+from xform.numpy.promotion import (
+    ShapeError,
+    array_of,
+    broadcast_shapes_of,
+    canonical_axes,
+    canonical_axis,
+    dtype_argument,
+    expand_to,
+    no_out,
+    promote_inexact,
+    shown,
+    strong,
+    to_dtype,
+)
+
+# dtypes (by their character) for which NumPy's sum and product are the primitive's: not booleans, which become integers,
+# nor narrow integers and floats, which are accumulated in wider ones.
+_WIDE = "fdFDlLqQ"
+_ORDERED = "?bBhHiIlLqQfd"
+
+
+def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape with length 1 along the axes."""
+    return tuple(1 if d in axes else n for d, n in enumerate(shape))
+
+
+def _mask(name: str, where: Any, a: Array) -> Any:
+    """The argument `where`, as booleans of the shape of `a`."""
+    where = array_of(name, where, "where")
+    if where.dtype != bool:
+        raise TypeError(f"numpy.{name}: where must be boolean, got {shown(where)}")
+    if broadcast_shapes_of(name, [where.shape, a.shape], [where, a]) != a.shape:
+        raise ShapeError(f"numpy.{name}: where of {shown(where)} can't be broadcast to the array, {shown(a)}")
+    return expand_to(where, a.shape)
+
+
+def reduce_by(
+    name: str, p: Primitive, a: Array, axis: Any, keepdims: Any, where: Any = None, identity: Any = None
+) -> tuple[Any, tuple[int, ...]]:
+    """Bind a reduction; elements outside `where` are replaced by `identity`. Returns the axes, too."""
+    axes = canonical_axes(name, axis, a.ndim)
+    if where is not None:
+        a = select_n_p.bind(_mask(name, where, a), a.dtype.type(identity), a)
+    out = p.bind(a, axes=tuple(sorted(axes))) if axes else a
+    if keepdims:
+        out = lax_reshape(out, reduced_shape(a.shape, axes))
+    return strong(out), axes
+
+
+# ---- Sum, product, extremes, any, all ----------------------------------------------------------------------
+
+
+def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: int, doc: str) -> Callable[..., Array]:
+    reduce = ufunc.reduce
+
+    def function(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> Array:
+        if type(a) is ArrayImpl and dtype is out is initial is where is None and state.fast:
+            h = a._host
+            if h is not None and h.dtype.char in _WIDE and not a._weak:
+                token = quiet_begin()
+                try:
+                    return ArrayImpl(reduce(h, axis, None, None, keepdims))
+                except REFUSALS:
+                    pass
+                finally:
+                    quiet_end(token)
+        try:
+            no_out(name, out)
+            a = array_of(name, a)
+            wanted = dtype_argument(name, dtype) or _sum_dtype(a.dtype, promote_integers)
+            result, _ = reduce_by(name, p, convert(a, wanted), axis, keepdims, where, identity)
+            return result if initial is None else combine(to_dtype(name, initial, wanted), result)
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
+    """The dtype of a sum: narrow integers get the default width."""
+    kind = dtypes.kinds[dtype]
+    if kind == "b" or (kind == "i" and promote_integers and dtype.itemsize < dtypes.default_int().itemsize):
+        return dtypes.default_int()
+    if kind == "u" and promote_integers and dtype.itemsize < dtypes.default_int().itemsize:
+        return np.dtype(f"u{dtypes.default_int().name}")
+    return dtype
+
+
+sum = _summing("sum", rd.reduce_sum_p, np.add, ufuncs.add, 0, "Sum over axes; of booleans and narrow integers in the default integer type.")  # fmt: skip  # noqa: E501
+prod = _summing("prod", rd.reduce_prod_p, np.multiply, ufuncs.multiply, 1, "Product over axes; of booleans and narrow integers in the default integer type.")  # fmt: skip  # noqa: E501
+
+
+def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: Any, doc: str) -> Callable[..., Array]:
+    reduce = ufunc.reduce
+
+    def function(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        if type(a) is ArrayImpl and out is initial is where is None and state.fast:
+            h = a._host
+            if h is not None and h.dtype.char in _ORDERED and not a._weak:
+                token = quiet_begin()
+                try:
+                    return ArrayImpl(reduce(h, axis, None, None, keepdims))
+                except REFUSALS:
+                    pass
+                finally:
+                    quiet_end(token)
+        try:
+            no_out(name, out)
+            a = array_of(name, a)
+            if initial is None:
+                if where is not None:
+                    raise ValueError(f"numpy.{name}: with where, initial must be given: there may be no element to choose from")
+                empty = [d for d in canonical_axes(name, axis, a.ndim) if a.shape[d] == 0]
+                if empty:
+                    raise ValueError(f"numpy.{name}: no elements along axis {empty[0]} of {shown(a)}; give initial")
+            result, _ = reduce_by(name, p, a, axis, keepdims, where, None if where is None else identity(a.dtype))
+            return result if initial is None else combine(result, to_dtype(name, initial, a.dtype))
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+max = amax = _extreme(
+    "max", rd.reduce_max_p, np.maximum, ufuncs.maximum, rd.lowest, "Largest element over axes; NaN if there is one."
+)
+min = amin = _extreme(
+    "min", rd.reduce_min_p, np.minimum, ufuncs.minimum, rd.highest, "Smallest element over axes; NaN if there is one."
+)
+
+
+def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str) -> Callable[..., Array]:
+    reduce = ufunc.reduce
+
+    def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+        if type(a) is ArrayImpl and out is where is None and state.fast:
+            h = a._host
+            if h is not None and h.dtype.kind in "biufc":
+                try:
+                    return ArrayImpl(reduce(h, axis, None, None, keepdims))
+                except REFUSALS:
+                    pass
+        try:
+            no_out(name, out)
+            a = array_of(name, a)
+            truth = a if a.dtype == bool else a != 0
+            return reduce_by(name, p, truth, axis, keepdims, where, identity)[0]
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+any = _testing("any", rd.reduce_or_p, np.logical_or, False, "Whether any element over axes is not zero.")
+all = _testing("all", rd.reduce_and_p, np.logical_and, True, "Whether all elements over axes are not zero.")
+
+
+@api_boundary
+def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    """The pair of `min` and `max`; `initial` may be a pair, too.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> [int(x) for x in xnp.minmax(xnp.array([3, 1, 2]))]
+    [1, 3]
+    """
+    low, high = initial if isinstance(initial, tuple) else (initial, initial)
+    return min(a, axis, out, keepdims, low, where), max(a, axis, out, keepdims, high, where)
+
+
+@api_boundary
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+    """Largest minus smallest element over axes."""
+    return max(a, axis, out, keepdims) - min(a, axis, out, keepdims)
+
+
+@api_boundary
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+    """Number of elements that are not zero."""
+    a = array_of("count_nonzero", a)
+    return sum(a if a.dtype == bool else a != 0, axis, keepdims=keepdims)
+
+
+def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
+    def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
+        if type(a) is ArrayImpl and out is keepdims is None and state.fast and state.enable_x64:
+            h = a._host
+            if h is not None and h.dtype.char in _ORDERED:
+                try:
+                    return ArrayImpl(getattr(h, name)(axis))
+                except REFUSALS:
+                    pass
+        try:
+            no_out(name, out)
+            a = array_of(name, a)
+            flat = a if axis is not None else lax_reshape(a, (a.size,))
+            d = canonical_axis(name, 0 if axis is None else axis, flat.ndim)
+            if flat.shape[d] == 0:
+                raise ValueError(f"numpy.{name}: no elements to choose from along axis {axis} of {shown(a)}")
+            place = p.bind(strong(flat), axes=(d,), index_dtype=dtypes.default_int())
+            return place if not keepdims else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a.ndim)))
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+argmax = _placing("argmax", rd.argmax_p, "Index of the first largest element (the first NaN, if any), along one axis or of all.")
+argmin = _placing("argmin", rd.argmin_p, "Index of the first smallest element (the first NaN, if any), along one axis or of all.")
+
+# ---- Moments -----------------------------------------------------------------------------------------------
+
+
+def _computing_dtype(name: str, a: Array, dtype: Any) -> tuple[np.dtype, np.dtype]:
+    """The dtypes of a mean, and of the arithmetic that leads to it: narrow floats are summed in float32."""
+    out = dtype_argument(name, dtype) or dtypes.to_inexact_dtype(a.dtype)
+    return out, rd.accumulator(out) if dtypes.kinds[out] in "fc" else dtypes.to_inexact_dtype(out)
+
+
+def _count(a: Array, axes: tuple[int, ...], where: Any, keepdims: Any, dtype: np.dtype) -> Any:
+    """Number of elements that are reduced: a number, or an array if `where` is given."""
+    if where is None:
+        return math.prod(a.shape[d] for d in axes)
+    return convert(reduce_by("mean", rd.reduce_sum_p, convert(where, dtypes.default_int()), axes, keepdims)[0], dtype)
+
+
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """Mean over axes; NaN of no elements."""
+    if type(a) is ArrayImpl and axis is dtype is out is where is None and state.fast:
+        h = a._host
+        if h is not None and h.dtype.char in "fdFD" and not (a._weak or keepdims):
+            token = quiet_begin()
+            try:
+                return ArrayImpl(np.true_divide(np.add.reduce(h, None), h.dtype.type(h.size)))
+            finally:
+                quiet_end(token)
+    try:
+        no_out("mean", out)
+        return _mean("mean", array_of("mean", a), axis, dtype, keepdims, where)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def _mean(name: str, a: Array, axis: Any, dtype: Any, keepdims: Any, where: Any) -> Array:
+    final, computed = _computing_dtype(name, a, dtype)
+    where = None if where is None else _mask(name, where, a)
+    total, axes = reduce_by(name, rd.reduce_sum_p, convert(a, computed), axis, keepdims, where, 0)
+    return convert(total / _count(a, axes, where, keepdims, _real(computed)), final)
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return np.dtype(dtype.type(0).real.dtype) if dtype.kind == "c" else dtype
+
+
+@api_boundary
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    *, where: Any = None, mean: Any = None, correction: float | None = None,
+) -> Array:  # fmt: skip
+    """Variance over axes: the mean of abs(x - mean)**2, with n - ddof in the denominator.
+
+    `mean`, if it is known already, must have the reduced axes with length 1. `correction` is another name of `ddof`.
+    """
+    return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+
+
+@api_boundary
+def std(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    *, where: Any = None, mean: Any = None, correction: float | None = None,
+) -> Array:  # fmt: skip
+    """Standard deviation over axes: the square root of `var`."""
+    return ufuncs.sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+
+
+def _variance(
+    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any, correction: Any
+) -> Array:
+    no_out(name, out)
+    if correction is not None:
+        if ddof:
+            raise ValueError(f"numpy.{name}: ddof={ddof} and correction={correction} are one argument; give one of them")
+        ddof = correction
+    a = array_of(name, a)
+    final, computed = _computing_dtype(name, a, dtype)
+    where = None if where is None else _mask(name, where, a)
+    a = convert(a, computed)
+    if mean is None:
+        mean = _mean(name, a, axis, None, True, where)
+    centred = a - mean
+    squares = ufuncs.square(centred.real) + ufuncs.square(centred.imag) if computed.kind == "c" else centred * centred
+    total, axes = reduce_by(name, rd.reduce_sum_p, squares, axis, keepdims, where, 0)
+    count = _count(a, axes, where, keepdims, _real(computed))
+    return convert(total / ufuncs.maximum(count - ddof, 0), _real(final))
+
+
+@api_boundary
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    """Mean with weights, of the shape of `a` or of the axes in question; with `returned` also the sum of weights.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> float(xnp.average(xnp.array([1.0, 2.0]), weights=xnp.array([3.0, 1.0])))
+    1.25
+    """
+    a = array_of("average", a)
+    axes = canonical_axes("average", axis, a.ndim)
+    if weights is None:
+        out = mean(a, axis, keepdims=keepdims)
+        total: Any = lax_full(out.shape, math.prod(a.shape[d] for d in axes), out.dtype)
+    else:
+        a, weights = promote_inexact("average", a, array_of("average", weights, "weights"))
+        if weights.shape != a.shape:
+            if weights.shape != tuple(a.shape[d] for d in axes) or axis is None:
+                raise ShapeError(
+                    f"numpy.average: weights must have the shape of the array, {a.shape}, or of its axes {axis}, got {shown(weights)}"
+                )
+            order = sorted(range(len(axes)), key=axes.__getitem__)
+            weights = weights.transpose(order) if weights.ndim else weights
+            weights = expand_to(lax_reshape(weights, tuple(n if d in axes else 1 for d, n in enumerate(a.shape))), a.shape)
+        total = sum(weights, axes, keepdims=keepdims)
+        out = sum(a * weights, axes, keepdims=keepdims) / total
+    return (out, total) if returned else out
+
+
+# ---- Cumulative --------------------------------------------------------------------------------------------
+
+
+def _cumulate(name: str, p: Primitive, a: Array, axis: int, dtype: Any) -> Array:
+    return p.bind(convert(a, dtype_argument(name, dtype) or _sum_dtype(a.dtype)), axis=axis, reverse=False)
+
+
+def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
+        no_out(name, out)
+        a = array_of(name, a)
+        if axis is None:
+            a, axis = lax_reshape(a, (a.size,)), 0
+        return _cumulate(name, p, a, canonical_axis(name, axis, a.ndim), dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+cumsum = _cumulative("cumsum", cumsum_p, "Sums of the elements up to each one, along an axis (of all in a row by default).")
+cumprod = _cumulative("cumprod", cumprod_p, "Products of the elements up to each one, along an axis (of all in a row by default).")
+
+
+def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+        x = array_of(name, x, "x")
+        if axis is None:
+            if x.ndim > 1:
+                raise ValueError(f"numpy.{name}: axis must be given for an array of several axes, got {shown(x)}")
+            axis = 0
+            x = lax_reshape(x, (x.size,))
+        d = canonical_axis(name, axis, x.ndim)
+        out = _cumulate(name, p, x, d, dtype)
+        if include_initial:
+            first = lax_full(reduced_shape(out.shape, (d,)), identity, out.dtype)
+            out = lax_concatenate([first, out], d)
+        return out
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+cumulative_sum = _standard_cumulative(
+    "cumulative_sum", cumsum_p, 0, "Sums of the elements up to each one; `include_initial` puts a 0 before them."
+)
+cumulative_prod = _standard_cumulative(
+    "cumulative_prod", cumprod_p, 1, "Products of the elements up to each one; `include_initial` puts a 1 before them."
+)
+
+# ---- Without NaN -------------------------------------------------------------------------------------------
+
+
+def _valid(name: str, a: Any, where: Any = None) -> tuple[Array, Any]:
+    """The array, and where it is to be counted: not NaN, and in `where`."""
+    a = array_of(name, a)
+    valid = ~ufuncs.isnan(a)
+    return a, valid if where is None else valid & _mask(name, where, a)
+
+
+def _replacing(name: str, reduction: Callable[..., Array], replacement: int, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(
+        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        a, _ = _valid(name, a)
+        filled = select_n_p.bind(ufuncs.isnan(a), a, a.dtype.type(replacement))
+        return reduction(filled, axis, dtype, out, keepdims, initial, where)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+nansum = _replacing("nansum", sum, 0, "`sum` that takes NaN as 0.")
+nanprod = _replacing("nanprod", prod, 1, "`prod` that takes NaN as 1.")
+
+
+def _extreme_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        a, valid = _valid(name, a)
+        if not dtypes.issubdtype(a.dtype, np.inexact):
+            return reduction(a, axis, out, keepdims, initial, where)
+        filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
+        result = reduction(filled, axis, out, keepdims, initial, where)
+        if initial is not None:
+            return result
+        return select_n_p.bind(any(valid, axis, keepdims=keepdims), result.dtype.type(np.nan), result)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+nanmax = _extreme_without_nan("nanmax", max, rd.lowest, "`max` of what is not NaN; NaN if all are (no warning is given).")
+nanmin = _extreme_without_nan("nanmin", min, rd.highest, "`min` of what is not NaN; NaN if all are (no warning is given).")
+
+
+def _place_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
+        a, valid = _valid(name, a)
+        if not dtypes.issubdtype(a.dtype, np.inexact):
+            return reduction(a, axis, out, keepdims)
+        filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
+        place = reduction(filled, axis, out, keepdims)
+        return select_n_p.bind(any(valid, axis, keepdims=bool(keepdims)), place.dtype.type(-1), place)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+nanargmax = _place_without_nan(
+    "nanargmax", argmax, rd.lowest, "`argmax` of what is not NaN; -1 if all are (NumPy raises ValueError)."
+)
+nanargmin = _place_without_nan(
+    "nanargmin", argmin, rd.highest, "`argmin` of what is not NaN; -1 if all are (NumPy raises ValueError)."
+)
+
+
+@api_boundary
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Array:
+    """`mean` of what is not NaN."""
+    a, valid = _valid("nanmean", a, where)
+    return mean(a, axis, dtype, out, keepdims, where=valid)
+
+
+@api_boundary
+def nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    where: Any = None, mean: Any = None,
+) -> Array:  # fmt: skip
+    """`var` of what is not NaN."""
+    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
+
+
+@api_boundary
+def nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    where: Any = None, mean: Any = None,
+) -> Array:  # fmt: skip
+    """`std` of what is not NaN."""
+    return ufuncs.sqrt(_variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))
+
+
+def _variance_without_nan(
+    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any
+) -> Array:
+    a, valid = _valid(name, a, where)
+    filled = select_n_p.bind(valid, a.dtype.type(0), a)  # so that no NaN spoils the derivative
+    result = _variance(name, filled, axis, dtype, out, ddof, keepdims, valid, mean, None)
+    if not dtypes.issubdtype(result.dtype, np.floating):
+        return result
+    enough = sum(valid, axis, keepdims=keepdims) > ddof
+    return select_n_p.bind(enough, result.dtype.type(np.nan), result)
+
+
+@api_boundary
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
+    """`cumsum` that takes NaN as 0."""
+    a, valid = _valid("nancumsum", a)
+    return cumsum(select_n_p.bind(valid, a.dtype.type(0), a), axis, dtype, out)
+
+
+@api_boundary
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
+    """`cumprod` that takes NaN as 1."""
+    a, valid = _valid("nancumprod", a)
+    return cumprod(select_n_p.bind(valid, a.dtype.type(1), a), axis, dtype, out)
+
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
+    "cumulative_sum", "max", "mean", "min", "minmax", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
+    "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "prod", "ptp", "std", "sum", "var",
+]  # fmt: skip

@@ -1,0 +1,57 @@
+"""Constants, dtypes, and what to ask about them.
+
+May import: `xform.core`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array
+from xform.core.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_types, scalar_types
+
+pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
+inf, nan, newaxis = np.inf, np.nan, None
+
+ndarray = Array
+dtype = np.dtype
+ComplexWarning = np.exceptions.ComplexWarning
+
+# NumPy's classes of types, for issubdtype.
+character, complexfloating, flexible, floating, generic = (
+    np.character, np.complexfloating, np.flexible, np.floating, np.generic
+)  # fmt: skip
+inexact, integer, number, object_, signedinteger, unsignedinteger = (
+    np.inexact, np.integer, np.number, np.object_, np.signedinteger, np.unsignedinteger
+)  # fmt: skip
+
+bool = bool_ = scalar_types["bool"]
+int8, int16, int32, int64 = (scalar_types[f"int{n}"] for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (scalar_types[f"uint{n}"] for n in (8, 16, 32, 64))
+float16, float32, float64, bfloat16 = (scalar_types[n] for n in ("float16", "float32", "float64", "bfloat16"))
+complex64, complex128 = scalar_types["complex64"], scalar_types["complex128"]
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+#: The narrow types, and the others again, by name.
+narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
+
+
+def result_type(*args: Any) -> np.dtype:
+    """The dtype that an operation on these arrays, scalars and dtypes has.
+
+    Integers take the type of floats beside them, and Python scalars that of arrays:
+
+    >>> result_type("int64", "float32"), result_type("int8", 1), result_type("int8", 1.0)
+    (dtype('float32'), dtype('int8'), dtype('float64'))
+    """
+    return dtypes.result_type(*args)
+
+
+__all__ = [
+    "ComplexWarning", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128", "complex64", "complex_",
+    "complexfloating", "csingle", "double", "dtype", "e", "euler_gamma", "finfo", "flexible", "float16", "float32",
+    "float64", "float_", "floating", "generic", "iinfo", "inexact", "inf", "int16", "int32", "int64", "int8", "int_",
+    "integer", "isdtype", "issubdtype", "nan", "ndarray", "newaxis", "number", "object_", "pi", "promote_types",
+    "result_type", "signedinteger", "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
+]  # fmt: skip
