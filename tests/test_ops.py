@@ -146,7 +146,7 @@ def difference(got, want, tolerance, scale=0.0, zeros=False):
     if kind(got.dtype) in "biu":
         bad = got != want
     else:
-        tiny = float(np.finfo(got.dtype).tiny) if got.dtype.kind in "fc" else 1e-38
+        tiny = float(np.finfo(got.dtype).tiny) if got.dtype.kind in "fc" else 1.2e-38
         wide = np.complex128 if kind(got.dtype) == "c" else np.float64
         got, want = got.astype(wide), want.astype(wide)
         with np.errstate(all="ignore"):

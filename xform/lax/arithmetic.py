@@ -3,7 +3,7 @@
 Derivatives are *tangent times coefficient* where possible: one linear operation per operand keeps the program short
 that reverse mode transposes.
 
-May import: `lax.families`, `lax.comparison`.
+May import: `lax.families`, `lax.comparison`, `lax.rounding`.
 """
 
 from typing import Any
@@ -28,6 +28,7 @@ from xform.lax.families import (
     real_dtype,
     unbroadcast,
 )
+from xform.lax.rounding import RoundingMethod, round_p
 
 neg_p = elementwise(
     "neg",
@@ -126,11 +127,17 @@ div_p = elementwise(
     lower="divide",
 )
 
+
+def _quotient(x: Any, ans: Any, y: Any) -> Any:
+    """The whole number of times that y was taken away from x."""
+    return round_p.bind(div_p.bind(sub_p.bind(x, ans), y), rounding_method=RoundingMethod.TO_NEAREST_EVEN)
+
+
 rem_p = elementwise(
     "rem",
     _rem_host,
     accepts="real number",
-    jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, div_p.bind(sub_p.bind(ans, x), y))],
+    jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, neg_p.bind(_quotient(x, ans, y)))],
     lower="remainder",
 )
 
@@ -222,11 +229,11 @@ def _sign_host(x: Any) -> Any:
 def _sign_jvp(g: Any, ans: Any, x: Any) -> Any:
     if not is_complex(x):
         return zero_of(ans)
-    # What is left of g without its component along z, over |z|.
+    # The component of g at right angles to z, over |z|.
     modulus = abs_p.bind(x)
     modulus = select_n_p.bind(eq_p.bind(modulus, constant(modulus, 0)), modulus, constant(modulus, 1))
-    along = as_complex(real_p.bind(mul_p.bind(g, conj_p.bind(ans))))
-    return div_p.bind(sub_p.bind(g, mul_p.bind(along, ans)), as_complex(modulus))
+    turn = div_p.bind(imag_p.bind(mul_p.bind(conj_p.bind(ans), g)), modulus)
+    return mul_p.bind(complex_p.bind(constant(modulus, 0), turn), ans)
 
 
 def _sign_lower(ctx: Context, x: Value) -> Value:
@@ -270,12 +277,10 @@ def _extreme(name: str, host: Any, operation: str, beyond: Any) -> Any:
         return select_n_p.bind(eq_p.bind(x, y), wins, constant(x, 0.5))
 
     def complex_extreme(x: Any, y: Any) -> Any:
-        return select_n_p.bind(ne_p.bind(x, x), select_n_p.bind(is_beyond(x, y), y, x), x)
+        # Of x and y the one beyond; y if it is NaN; x if it is NaN.
+        out = select_n_p.bind(is_beyond(x, y), y, x)
+        return select_n_p.bind(ne_p.bind(x, x), select_n_p.bind(ne_p.bind(y, y), out, y), x)
 
-    def lower(ctx: Context, x: Value, y: Value) -> Value:
-        return lower_complex(ctx, x, y) if is_complex(x) else ctx.op(operation, [x, y], ctx.out)
-
-    lower_complex = lower_as(complex_extreme)
     return elementwise(
         name,
         host,
@@ -283,7 +288,8 @@ def _extreme(name: str, host: Any, operation: str, beyond: Any) -> Any:
             lambda g, ans, x, y: mul_p.bind(g, share(x, y)),
             lambda g, ans, x, y: mul_p.bind(g, share(y, x)),
         ],
-        lower=lower,
+        lower=operation,
+        lower_complex=lower_as(complex_extreme),
     )
 
 

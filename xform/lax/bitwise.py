@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
@@ -91,9 +90,9 @@ def _bitcast_host(x: Any, *, new_dtype: np.dtype) -> Any:
     old, new = x.dtype.itemsize, new_dtype.itemsize
     if old == new:
         return x.view(new_dtype)
-    x = np.ascontiguousarray(x)[..., None] if old > new else np.ascontiguousarray(x)
-    out = x.view(new_dtype)
-    return out if old > new else out[..., 0]
+    if old > new:
+        return np.asarray(x)[..., None].view(new_dtype)
+    return np.ascontiguousarray(x).view(new_dtype)[..., 0]
 
 
 def _bitcast_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, new_dtype: np.dtype) -> Any:
@@ -192,6 +191,4 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     [16843009, 16843009]
     """
     new_dtype = dtypes.canonicalize_dtype(dtypes.check_user_dtype(new_dtype, "bitcast_convert_type"))
-    if get_aval(operand).dtype == new_dtype:
-        return operand
     return bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)

@@ -22,14 +22,14 @@ from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 # Kinds of dtypes that an operation accepts.
 KINDS: dict[str, Callable[[np.dtype], bool]] = {
     "any": lambda d: True,
-    "number": lambda d: d != bool,
+    "number": lambda d: d.kind != "b",
     "inexact": lambda d: dtypes.issubdtype(d, np.inexact),
     "float": lambda d: dtypes.issubdtype(d, np.floating),
     "complex": lambda d: dtypes.issubdtype(d, np.complexfloating),
     "real": lambda d: not dtypes.issubdtype(d, np.complexfloating),
-    "real number": lambda d: d != bool and not dtypes.issubdtype(d, np.complexfloating),
+    "real number": lambda d: d.kind != "b" and not dtypes.issubdtype(d, np.complexfloating),
     "integer": lambda d: dtypes.issubdtype(d, np.integer),
-    "bool or integer": lambda d: d == bool or dtypes.issubdtype(d, np.integer),
+    "bool or integer": lambda d: d.kind == "b" or dtypes.issubdtype(d, np.integer),
 }
 
 
@@ -73,6 +73,7 @@ def elementwise(
     jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
     transpose: Callable[..., Any] | None = None,
     lower: str | Callable[..., Any] | None = None,
+    lower_complex: str | Callable[..., Any] | None = None,
     check: Callable[..., None] | None = None,
     function: str | None = None,
     widen: bool = False,
@@ -88,6 +89,7 @@ def elementwise(
         A single function for an operation of one operand. Omitted: the derivative is zero everywhere.
     transpose : (ct, *operands, **params) -> list of cotangents, for an operation that is linear in some operands
     lower : name of the StableHLO operation, or a lowering rule that gets operands of full shape
+    lower_complex : the same for complex operands, if different
     check : (*avals, **params) -> None, replaces the check that all dtypes are equal and of kind `accepts`
     function : the public function's name for error messages, if not that of the primitive
     widen : compute floats of 16 bits and fewer in float32 (as ufuncs do), for rules that take several steps
@@ -117,7 +119,7 @@ def elementwise(
     p.is_cheap_on_host = isinstance(host, np.ufunc)
     p.batch = lambda axis, args, dims, **params: elementwise_batch(p, args, dims, params)
     if lower is not None:
-        p.lower = lower_elementwise(lower_in_float32(lower) if widen else lower)
+        p.lower = lower_elementwise(lower_in_float32(lower) if widen else lower, lower_complex)
     if callable(jvp):
         jvp = (jvp,)
     if jvp is None:
@@ -190,9 +192,7 @@ def linear_in_all(transpose: Callable[..., Sequence[Any]]) -> Callable[..., Any]
     return rule
 
 
-def elementwise_batch(
-    p: Primitive, args: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]
-) -> Any:
+def elementwise_batch(p: Primitive, args: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]) -> Any:
     """Batch rule of operations that work element by element."""
     avals = [get_aval(a) for a in args]
     # Fast and common: one layout throughout, or unbatched operands of rank 0.
@@ -219,15 +219,18 @@ def elementwise_batch(
     return p.bind(*out, **params), 0
 
 
-def lower_elementwise(rule: str | Callable[..., Any]) -> Callable[..., Any]:
+def lower_elementwise(
+    rule: str | Callable[..., Any], complex_rule: str | Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """A lowering rule that broadcasts operands of rank 0 to the shape of the result."""
 
     def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
         out = ctx.out
         full = [v if v.aval.shape == out.shape else ctx.broadcast(v, out.shape) for v in operands]
-        if isinstance(rule, str):
-            return ctx.op(rule, full, out)
-        return rule(ctx, *full, **params)
+        chosen = complex_rule if complex_rule is not None and is_complex(full[0]) else rule
+        if isinstance(chosen, str):
+            return ctx.op(chosen, full, out)
+        return chosen(ctx, *full, **params)
 
     return lower
 
@@ -235,9 +238,7 @@ def lower_elementwise(rule: str | Callable[..., Any]) -> Callable[..., Any]:
 def compare(ctx: Context, x: Value, y: Value, direction: str) -> Value:
     """Write a comparison: EQ, NE, GE, GT, LE or LT."""
     out = ShapedArray(x.shape, np.dtype(bool))
-    return ctx.op(
-        "compare", [x, y], out, f"comparison_direction = #stablehlo<comparison_direction {direction}>"
-    )
+    return ctx.op("compare", [x, y], out, f"comparison_direction = #stablehlo<comparison_direction {direction}>")
 
 
 def is_complex(x: Any) -> bool:
@@ -253,6 +254,30 @@ def real_dtype(dtype: np.dtype) -> np.dtype:
 def constant(like: Any, value: Any) -> Any:
     """A scalar of the dtype of `like`."""
     return like.dtype.type(value)
+
+
+def lower_symmetric(operation: str, part: str = "imag") -> Callable[..., Value]:
+    """Lowering of a function with f(conj z) = conj f(z) whose branch cuts are on the real axis.
+
+    On a cut the sign of a zero tells the two sides apart, which XLA does not heed. So the operation is applied to the
+    upper half plane. With ``part="real"`` it is the right half plane, for cuts on the imaginary axis and
+    f(-conj z) = -conj f(z).
+    """
+
+    def lower(ctx: Context, z: Value) -> Value:
+        aval = z.aval.update(dtype=real_dtype(z.dtype))
+        zero, one = ctx.full(z.shape, 0, aval.dtype), ctx.full(z.shape, 1, aval.dtype)
+        parts = {name: ctx.op(name, [z], aval) for name in ("real", "imag")}
+        # 1 / x is negative for -0.0, too, but not for -inf.
+        negative = [compare(ctx, x, zero, "LT") for x in (parts[part], ctx.op("divide", [one, parts[part]], aval))]
+        parts[part] = ctx.op("abs", [parts[part]], aval)
+        w = ctx.op(operation, [ctx.op("complex", list(parts.values()), z.aval)], ctx.out)
+        out = {name: ctx.op(name, [w], aval) for name in ("real", "imag")}
+        negated = ctx.op("negate", [out[part]], aval)
+        out[part] = ctx.op("select", [ctx.op("or", negative, negative[0].aval), negated, out[part]], aval)
+        return ctx.op("complex", list(out.values()), ctx.out)
+
+    return lower
 
 
 def is_narrow_float(dtype: np.dtype) -> bool:
@@ -306,9 +331,7 @@ def as_operands(name: str, *args: Any) -> Sequence[Any]:
         return args
     try:
         return [
-            dtypes.coerce_scalar(a, strong)[()]
-            if isinstance(a, _SCALARS) and not isinstance(a, np.generic)
-            else a
+            dtypes.coerce_scalar(a, strong)[()] if isinstance(a, _SCALARS) and not isinstance(a, np.generic) else a
             for a in args
         ]
     except (TypeError, OverflowError) as error:
@@ -318,7 +341,5 @@ def as_operands(name: str, *args: Any) -> Sequence[Any]:
 def apply(p: Primitive, *args: Any, accuracy: Any = None, **params: Any) -> Any:
     """Bind the arguments of a lax function; Python scalars take the dtype of the arrays beside them."""
     if accuracy is not None:
-        raise NotImplementedError(
-            f"lax.{p.name}: only accuracy=None, XLA's default, is supported, got {accuracy!r}"
-        )
+        raise NotImplementedError(f"lax.{p.name}: only accuracy=None, XLA's default, is supported, got {accuracy!r}")
     return p.bind(*as_operands(p.name, *args), **params)

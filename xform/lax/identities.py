@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from xform.core import dtypes, tree
-from xform.core.array import get_aval
+from xform.core.array import Array
 from xform.core.errors import api_boundary
-from xform.lax.families import elementwise
+from xform.lax.families import apply, elementwise
 
 _T = TypeVar("_T")
 
@@ -33,7 +33,7 @@ def stop_gradient(x: _T) -> _T:
     """
 
     def stop(leaf: Any) -> Any:
-        inexact = dtypes.issubdtype(get_aval(leaf).dtype, np.inexact)
-        return stop_gradient_p.bind(leaf) if inexact else leaf
+        constant = isinstance(leaf, Array) and not dtypes.issubdtype(leaf.dtype, np.inexact)
+        return leaf if constant else apply(stop_gradient_p, leaf)
 
     return tree.map(stop, x)

@@ -14,7 +14,7 @@ from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import zero_of
 from xform.lax.arithmetic import div_p, mul_p
-from xform.lax.families import KINDS, apply, constant, elementwise
+from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
 
 square_p = elementwise(
     "square",
@@ -30,6 +30,7 @@ sqrt_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
     lower="sqrt",
+    lower_complex=lower_symmetric("sqrt"),
 )
 
 rsqrt_p = elementwise(
@@ -69,9 +70,7 @@ def _integer_pow_check(x: ShapedArray, *, y: int) -> None:
     if not KINDS["number"](x.dtype):
         raise TypeError(f"lax.integer_pow takes arrays of number dtype, got {x.str_short()}")
     if y < 0 and not KINDS["inexact"](x.dtype):
-        raise TypeError(
-            f"lax.integer_pow: integers have no negative powers, got {x.str_short()} with exponent {y}"
-        )
+        raise TypeError(f"lax.integer_pow: integers have no negative powers, got {x.str_short()} with exponent {y}")
 
 
 def _integer_pow_host(x: Any, *, y: int) -> Any:

@@ -49,7 +49,13 @@ round_p = elementwise(
 
 is_finite_p = elementwise("is_finite", np.isfinite, accepts="float", result=np.dtype(bool), lower="is_finite")
 
-nextafter_p = elementwise("nextafter", np.nextafter, accepts="float", lower="chlo.next_after")
+
+def _nextafter_host(x: Any, y: Any) -> Any:
+    out = np.nextafter(x, y)
+    return np.where(x == y, y, out) if x.dtype == np.float16 else out  # NumPy takes 0.0 to -0.0 but for float16
+
+
+nextafter_p = elementwise("nextafter", _nextafter_host, accepts="float", lower="chlo.next_after")
 
 
 # reduce_precision: round to a narrower format, without subnormal numbers, and back.
@@ -120,7 +126,11 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     >>> lax.round(x).tolist(), lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN).tolist()
     ([-1.0, 1.0, 2.0, 3.0], [-0.0, 0.0, 2.0, 2.0])
     """
-    return apply(round_p, x, rounding_method=RoundingMethod(rounding_method))
+    try:
+        method = RoundingMethod(rounding_method)
+    except ValueError as error:
+        raise ValueError(f"lax.round: rounding_method {error}") from None
+    return apply(round_p, x, rounding_method=method)
 
 
 @api_boundary

@@ -1,6 +1,7 @@
 """Operations that change an array's shape or dtype and not its values.
 
-`broadcast_in_dim`, `reshape`, `transpose`, `squeeze`, `expand_dims`, `convert_element_type`, `iota`, `full`.
+`broadcast_in_dim`, `reshape`, `transpose`, `squeeze`, `rev` and what is made of them; `convert_element_type`; arrays
+from nothing: `iota`, `full`.
 
 May import: `lax.families`.
 """
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval
+from xform.core.array import Array, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
@@ -23,9 +24,7 @@ from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
 
 
-def linear_unary(
-    name: str, types: Any, host: Any, transpose: Any, batch: Any, lower: Any
-) -> Primitive:
+def linear_unary(name: str, types: Any, host: Any, transpose: Any, batch: Any, lower: Any) -> Primitive:
     """A primitive of one operand that is linear and keeps dtype and weak type.
 
     `transpose` is ``(ct, aval of the operand, **params) -> cotangent``; `batch` is ``(axis, x, dim, **params)``.
@@ -69,22 +68,29 @@ def _broadcast_in_dim_types(
     x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
 ) -> ShapedArray:
     dims = broadcast_dimensions
-    ok = len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims) and all(a < b for a, b in zip(dims, dims[1:]))
+    ok = len(dims) == x.ndim and all(0 <= d < len(shape) for d in dims) and list(dims) == sorted(set(dims))
     if not ok or any(x.shape[i] not in (1, shape[d]) for i, d in enumerate(dims)):
         raise TypeError(
-            f"lax.broadcast_in_dim: operand {x.str_short()} can't become shape {shape} with broadcast_dimensions={dims}; "
-            "they must be increasing, one per axis of the operand, whose length is 1 or that of the result"
+            f"lax.broadcast_in_dim: operand {x.str_short()} can't become shape {shape} with "
+            f"broadcast_dimensions={dims}; they must be increasing, one per axis of the operand, whose length is 1 or "
+            "that of the result"
         )
     return x.update(shape=shape)
 
 
 def _broadcast_in_dim_host(x: Any, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
-    if not x.ndim:
-        return np.broadcast_to(x, shape) if shape else x
-    lengths = [1] * len(shape)
-    for n, d in zip(x.shape, broadcast_dimensions, strict=True):
-        lengths[d] = n
-    return np.broadcast_to(x.reshape(lengths), shape)
+    if not shape:
+        return x
+    if x.ndim:
+        lengths = [1] * len(shape)
+        for n, d in zip(x.shape, broadcast_dimensions, strict=True):
+            lengths[d] = n
+        x = x.reshape(lengths)
+    if math.prod(shape) > 10_000:
+        return np.broadcast_to(x, shape)
+    out = np.empty(shape, x.dtype)  # a third of the time of broadcast_to, and contiguous
+    out[...] = x
+    return out
 
 
 def _broadcast_in_dim_transpose(
@@ -132,6 +138,52 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 families.Hooks.broadcast_in_dim = broadcast_in_dim
 
 
+@api_boundary
+def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+    """Repeat `operand` along new leading axes of lengths `sizes`."""
+    shape = get_aval(operand).shape
+    sizes = canonical_shape(sizes)
+    return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+
+
+@api_boundary
+def broadcast_to_rank(x: Any, rank: int) -> Any:
+    """Insert leading axes of length 1 until there are `rank` axes."""
+    ndim = get_aval(x).ndim
+    if rank < ndim:
+        raise ValueError(f"lax.broadcast_to_rank: {get_aval(x).str_short()} has more than {rank} axes")
+    return expand_dims(x, range(rank - ndim))
+
+
+@api_boundary
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to, by NumPy's rules.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    try:
+        return np.broadcast_shapes(*map(canonical_shape, shapes))
+    except ValueError:
+        raise ValueError(f"lax.broadcast_shapes: incompatible shapes {', '.join(map(str, shapes))}") from None
+
+
+@api_boundary
+def tile(operand: Any, reps: Sequence[int]) -> Any:
+    """Repeat the whole array ``reps[i]`` times along axis i; `reps` has one number for each axis."""
+    shape, reps = get_aval(operand).shape, canonical_shape(reps)
+    if len(reps) != len(shape):
+        raise ValueError(
+            f"lax.tile: reps must have one number for each axis of {get_aval(operand).str_short()}, got {reps}"
+        )
+    pairs = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
+    repeated = broadcast_in_dim(operand, pairs, range(1, len(pairs), 2))
+    return reshape(repeated, tuple(r * n for r, n in zip(reps, shape, strict=True)))
+
+
 def canonical_shape(shape: Any) -> tuple[int, ...]:
     """A shape as tuple of ints that are not negative."""
     if not isinstance(shape, Sequence | np.ndarray):
@@ -167,7 +219,7 @@ def _reshape_batch(axis: Any, x: Any, dim: int, *, new_sizes: Any) -> Any:
 reshape_p = linear_unary(
     "reshape",
     _reshape_types,
-    lambda x, *, new_sizes: np.reshape(x, new_sizes),
+    lambda x, *, new_sizes: x.reshape(new_sizes),
     lambda ct, x, *, new_sizes: reshape_p.bind(ct, new_sizes=x.shape),
     _reshape_batch,
     lambda ctx, x, *, new_sizes: ctx.op("reshape", [x], ctx.out),
@@ -188,6 +240,25 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
 families.Hooks.reshape = reshape
 
 
+@api_boundary
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Merge the axes from `start_dimension` up to, not including, `stop_dimension` into one.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.collapse(np.ones((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    aval = get_aval(operand)
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(aval.ndim)
+    if start_dimension not in range(-aval.ndim, aval.ndim) or stop < start:
+        raise ValueError(
+            f"lax.collapse: there are no axes from {start_dimension} to {stop_dimension} in {aval.str_short()}"
+        )
+    return reshape(operand, (*aval.shape[:start], math.prod(aval.shape[start:stop]), *aval.shape[stop:]))
+
+
 # transpose
 
 
@@ -205,7 +276,7 @@ def _transpose_batch(axis: Any, x: Any, dim: int, *, permutation: Any) -> Any:
 transpose_p = linear_unary(
     "transpose",
     _transpose_types,
-    lambda x, *, permutation: np.transpose(x, permutation),
+    lambda x, *, permutation: x.transpose(permutation),
     lambda ct, x, *, permutation: transpose_p.bind(ct, permutation=tuple(int(i) for i in np.argsort(permutation))),
     _transpose_batch,
     lambda ctx, x, *, permutation: ctx.op("transpose", [x], ctx.out, f"permutation = {i64s(permutation)}"),
@@ -250,7 +321,7 @@ def _squeeze_batch(axis: Any, x: Any, dim: int, *, dimensions: tuple[int, ...]) 
 squeeze_p = linear_unary(
     "squeeze",
     _squeeze_types,
-    lambda x, *, dimensions: np.squeeze(x, dimensions),
+    lambda x, *, dimensions: x.squeeze(dimensions),
     lambda ct, x, *, dimensions: reshape_p.bind(ct, new_sizes=x.shape),
     _squeeze_batch,
     lambda ctx, x, *, dimensions: ctx.op("reshape", [x], ctx.out),
@@ -285,10 +356,14 @@ def _rev_types(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     return x
 
 
+def _rev_host(x: Any, *, dimensions: Sequence[int]) -> Any:
+    return x[tuple([slice(None, None, -1 if d in dimensions else 1) for d in range(x.ndim)])]
+
+
 rev_p = linear_unary(
     "rev",
     _rev_types,
-    lambda x, *, dimensions: np.flip(x, dimensions),
+    _rev_host,
     lambda ct, x, *, dimensions: rev_p.bind(ct, dimensions=dimensions),
     lambda axis, x, dim, *, dimensions: (rev_p.bind(x, dimensions=tuple(d + (d >= dim) for d in dimensions)), dim),
     lambda ctx, x, *, dimensions: ctx.op("reverse", [x], ctx.out, f"dimensions = {i64s(dimensions)}"),
@@ -355,7 +430,7 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
 
 
 def _convert_lower(ctx: Context, x: Value, *, new_dtype: np.dtype, weak_type: bool) -> Value:
-    if new_dtype == bool and x.dtype != bool:
+    if new_dtype.kind == "b" and x.dtype.kind != "b":
         return families.compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "NE")
     if families.is_complex(x) and new_dtype.kind != "c":
         x = ctx.op("real", [x], x.aval.update(dtype=families.real_dtype(x.dtype)))
@@ -391,7 +466,10 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     Floats become integers by truncation; out of range they saturate and NaN becomes 0. Complex numbers lose their
     imaginary part on the way to real ones.
     """
-    return convert(operand, dtypes.canonicalize_dtype(dtypes.check_user_dtype(new_dtype, "convert_element_type")))
+    new_dtype = dtypes.canonicalize_dtype(dtypes.check_user_dtype(new_dtype, "convert_element_type"))
+    if isinstance(operand, Array):
+        return convert(operand, new_dtype)
+    return families.apply(convert_element_type_p, operand, new_dtype=new_dtype, weak_type=False)
 
 
 # iota and full
@@ -433,6 +511,21 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
     if isinstance(fill_value, bool | int | float | complex):
         fill_value = dtypes.coerce_scalar(fill_value, dtype)[()]
     return broadcast_in_dim(convert(fill_value, dtype, weak), shape, ())
+
+
+@api_boundary
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """An array of one value, with the shape and dtype of `x` unless others are given."""
+    aval = get_aval(x)
+    weak = dtype is None and aval.weak_type
+    out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    return convert(out, out.dtype, weak)
+
+
+@api_boundary
+def empty(shape: Sequence[int], dtype: Any) -> Any:
+    """An array whose values don't matter; they are zeros."""
+    return full(shape, 0, dtype)
 
 
 def _zeros(aval: ShapedArray) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.lax.arithmetic import abs, add, add_p, mul, mul_p, neg_p, sign, sub
-from xform.lax.comparison import lt, select
+from xform.lax.comparison import eq, lt, select
 from xform.lax.families import apply, compare, constant, elementwise
 from xform.lax.powers import square, square_p
 from xform.lax.transcendental import exp, exp_p
@@ -130,11 +130,18 @@ def _polygamma_host(m: Any, x: Any) -> Any:
 
     order = m + m.dtype.type(1)
     odd = m % 2 == 1
-    value = np.where(odd, 1, -1).astype(x.dtype) * special.gamma(order) * special.zeta(order, x)
-    pole = (x <= 0) & (x == np.floor(x))
-    value = np.where(pole, np.where(odd, np.inf, np.nan), value)
-    value = np.where((m < 0) | (m != np.floor(m)), np.nan, value)
-    return np.where(m == 0, special.digamma(x), value).astype(x.dtype)
+    value = np.where(odd, 1, -1) * special.gamma(order) * special.zeta(order, x) + 0.0  # not -0.0
+    value = np.where(m == 0, special.digamma(x), value)
+    value = np.where((x <= 0) & (x == np.floor(x)), np.where(odd, np.inf, np.nan), value)  # poles
+    return np.where((m < 0) | (m != np.floor(m)), np.nan, value).astype(x.dtype)
+
+
+# XLA has NaN at infinity.
+_polygamma_at_infinity = lower_as(lambda m, x, y: select(eq(x, np.inf), select(eq(m, 0.0), x, mul(0.0, m)), y))
+
+
+def _polygamma_lower(ctx: Context, m: Value, x: Value) -> Value:
+    return _polygamma_at_infinity(ctx, m, x, ctx.op("chlo.polygamma", [m, x], ctx.out))
 
 
 polygamma_p = elementwise(
@@ -145,7 +152,7 @@ polygamma_p = elementwise(
         None,
         lambda g, ans, m, x: mul_p.bind(g, polygamma_p.bind(add_p.bind(m, constant(ans, 1)), x)),
     ],
-    lower="chlo.polygamma",
+    lower=_polygamma_lower,
     widen=True,
 )
 

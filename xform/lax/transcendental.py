@@ -11,18 +11,35 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
-from xform.interpreters.lowering import Context, Value, lower_as
-from xform.lax.arithmetic import abs, add, add_p, div, div_p, mul, mul_p, neg, neg_p, sign, sub, sub_p
+from xform.interpreters.lowering import Context, Value, i64s, lower_as
+from xform.lax.arithmetic import (
+    abs,
+    add,
+    add_p,
+    complex,
+    conj,
+    div,
+    div_p,
+    imag,
+    max,
+    min,
+    mul,
+    mul_p,
+    neg,
+    neg_p,
+    real,
+    sign,
+    sub,
+    sub_p,
+)
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, constant, elementwise, is_complex
-from xform.lax.powers import rsqrt_p, square_p
+from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
+from xform.lax.powers import rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 
 # Exponentials and logarithms
 
-exp_p = elementwise(
-    "exp", np.exp, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, ans), lower="exponential"
-)
+exp_p = elementwise("exp", np.exp, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, ans), lower="exponential")
 
 exp2_p = elementwise(
     "exp2",
@@ -32,40 +49,76 @@ exp2_p = elementwise(
     lower=lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out),
 )
 
+
+def _expm1_complex(z: Any) -> Any:
+    x, y = real(z), imag(z)
+    return complex(sub(mul(expm1(x), cos(y)), mul(square(sin(mul(y, 0.5))), 2.0)), mul(exp(x), sin(y)))
+
+
 expm1_p = elementwise(
     "expm1",
     np.expm1,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
     lower="exponential_minus_one",
+    lower_complex=lower_as(_expm1_complex),
 )
 
-log_p = elementwise("log", np.log, accepts="inexact", jvp=lambda g, ans, x: div_p.bind(g, x), lower="log")
+
+def _log_complex(z: Any) -> Any:
+    # Where the modulus is close to 1, its logarithm is that of 1 + (a - 1)(a + 1) + b^2, from the larger part a.
+    x, y = abs(real(z)), abs(imag(z))
+    a, b = max(x, y), min(x, y)
+    near_one = mul(log1p(add(mul(sub(a, 1.0), add(a, 1.0)), mul(b, b))), 0.5)
+    modulus = select(lt(abs(sub(a, 1.0)), 0.5), near_one, log(abs(z)))
+    return complex(modulus, atan2(imag(z), real(z)))
+
+
+log_p = elementwise(
+    "log",
+    np.log,
+    accepts="inexact",
+    jvp=lambda g, ans, x: div_p.bind(g, x),
+    lower="log",
+    lower_complex=lower_as(_log_complex),
+)
+
+
+def _log1p_host(x: Any) -> Any:
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    # NumPy's loses the real part of small numbers.
+    a, b = x.real, x.imag
+    modulus = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.abs(1 + x)))
+    return (modulus + 1j * np.arctan2(b, 1 + a)).astype(x.dtype)
 
 
 def _log1p(x: Any) -> Any:
-    # XLA's own is wrong by 100 ulp in float64. In log(u) x / (u - 1), with u = 1 + x rounded, the errors of numerator
-    # and denominator cancel. The clamp keeps XLA from simplifying u - 1 to x, and the quotient from being inf / inf.
+    # XLA's own is wrong by 100 ulp in float64. In log(u) x / (u - 1), with u = 1 + x rounded, the errors of
+    # numerator and denominator cancel. The clamp keeps XLA from simplifying u - 1 to x, and the quotient from
+    # being inf / inf.
     u = add(x, 1.0)
     difference = sub(clamp(0.0, u, constant(x, np.finfo(x.dtype).max)), 1.0)
     return select(eq(difference, 0.0), x, mul(log(u), div(x, difference)))
 
 
-_lower_log1p = lower_as(_log1p)
-
 log1p_p = elementwise(
     "log1p",
-    np.log1p,
+    _log1p_host,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
-    lower=lambda ctx, x: ctx.op("log_plus_one", [x], ctx.out) if is_complex(x) else _lower_log1p(ctx, x),
+    lower=lower_as(_log1p),
+    lower_complex="log_plus_one",
     widen=True,
 )
 
 
 def _logistic_host(x: Any) -> Any:
     one = x.dtype.type(1)
-    return one / (one + np.exp(-x))
+    if x.dtype.kind != "c":
+        return one / (one + np.exp(-x))
+    e = np.exp(np.where(x.real < 0, x, -x))  # no overflow, which for complex numbers gives NaN
+    return np.where(x.real < 0, e, one) / (one + e)
 
 
 logistic_p = elementwise(
@@ -101,13 +154,40 @@ def _pow_host(x: Any, y: Any) -> Any:
     power = np.power(x, np.where(negative, np.zeros((), dtype), y))
     one = np.ones((), dtype)
     odd = (y & one).astype(bool)
-    return np.where(
-        negative, np.where(x == one, one, np.where(x == -one, np.where(odd, -one, one), 0 * one)), power
-    )
+    return np.where(negative, np.where(x == one, one, np.where(x == -one, np.where(odd, -one, one), 0 * one)), power)
 
 
 def _pow_lower(ctx: Context, x: Value, y: Value) -> Value:
-    return ctx.op("power", [x, ctx.convert(y, x.dtype)], ctx.out)
+    if KINDS["inexact"](x.dtype):
+        return ctx.op("power", [x, ctx.convert(y, x.dtype)], ctx.out)
+    return _integer_power(ctx, x, y)
+
+
+def _integer_power(ctx: Context, x: Value, y: Value) -> Value:
+    # By repeated squaring, while an exponent has bits left; XLA's own stops after the sixth bit.
+    aval, scalar = x.aval, ShapedArray((), x.dtype)
+    zero, one = ctx.full(x.shape, 0, x.dtype), ctx.full(x.shape, 1, x.dtype)
+    negative = compare(ctx, y, zero, "LT")
+    inverse = ctx.op("divide", [one, x], aval)
+    inverse = ctx.op("select", [compare(ctx, x, zero, "EQ"), zero, inverse], aval)
+    base = ctx.op("select", [negative, inverse, x], aval)
+    exponent = ctx.op("select", [negative, ctx.op("negate", [y], aval), y], aval)
+
+    def condition(ctx: Context, power: Value, base: Value, exponent: Value) -> list[Value]:
+        either = ctx.region(lambda ctx, a, b: [ctx.op("or", [a, b], scalar)], [scalar, scalar])
+        start = ctx.constant(0, x.dtype)
+        bits = ctx.op("reduce", [exponent, start], scalar, f"dimensions = {i64s(range(x.aval.ndim))}", [either])
+        return [compare(ctx, bits, start, "NE")]
+
+    def body(ctx: Context, power: Value, base: Value, exponent: Value) -> list[Value]:
+        odd = compare(ctx, ctx.op("and", [exponent, one], aval), zero, "NE")
+        power = ctx.op("select", [odd, ctx.op("multiply", [power, base], aval), power], aval)
+        exponent = ctx.op("shift_right_logical", [exponent, one], aval)
+        return [power, ctx.op("multiply", [base, base], aval), exponent]
+
+    state = [aval] * 3
+    loop = [ctx.region(condition, state), ctx.region(body, state)]
+    return ctx.op("while", [one, base, exponent], state, "", loop)[0]
 
 
 def _pow_jvp_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
@@ -147,8 +227,18 @@ def _one_minus_square(x: Any) -> Any:
     return mul_p.bind(sub_p.bind(one, x), add_p.bind(one, x))
 
 
+def _parts(f1: Any, g1: Any, f2: Any, g2: Any, x: Any, y: Any) -> Any:
+    """f1(x) g1(y) + i f2(x) g2(y)."""
+    return complex(mul(f1(x), g1(y)), mul(f2(x), g2(y)))
+
+
 sin_p = elementwise(
-    "sin", np.sin, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, cos_p.bind(x)), lower="sine"
+    "sin",
+    np.sin,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, cos_p.bind(x)),
+    lower="sine",
+    lower_complex=lower_as(lambda z: _parts(sin, cosh, cos, sinh, real(z), imag(z))),
 )
 
 cos_p = elementwise(
@@ -157,6 +247,7 @@ cos_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(sin_p.bind(x))),
     lower="cosine",
+    lower_complex=lower_as(lambda z: conj(_parts(cos, cosh, sin, sinh, real(z), imag(z)))),
 )
 
 tan_p = elementwise(
@@ -169,6 +260,7 @@ asin_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_minus_square(x))),
     lower="chlo.asin",
+    lower_complex=lower_symmetric("chlo.asin"),
 )
 
 acos_p = elementwise(
@@ -177,6 +269,7 @@ acos_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
     lower="chlo.acos",
+    lower_complex=lower_symmetric("chlo.acos"),
 )
 
 atan_p = elementwise(
@@ -224,15 +317,13 @@ def _sinh(x: Any) -> Any:
     return mul(sign(x), select(lt(abs(x), 1.0), small, sub(grown, shrunk)))
 
 
-_lower_sinh = lower_as(_sinh)
-_lower_cosh = lower_as(lambda x: add(*_half_exponentials(x)))
-
 sinh_p = elementwise(
     "sinh",
     np.sinh,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, cosh_p.bind(x)),
-    lower=lambda ctx, x: ctx.op("chlo.sinh", [x], ctx.out) if is_complex(x) else _lower_sinh(ctx, x),
+    lower=lower_as(_sinh),
+    lower_complex=lower_as(lambda z: _parts(sinh, cos, cosh, sin, real(z), imag(z))),
     widen=True,
 )
 
@@ -241,7 +332,8 @@ cosh_p = elementwise(
     np.cosh,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, sinh_p.bind(x)),
-    lower=lambda ctx, x: ctx.op("chlo.cosh", [x], ctx.out) if is_complex(x) else _lower_cosh(ctx, x),
+    lower=lower_as(lambda x: add(*_half_exponentials(x))),
+    lower_complex=lower_as(lambda z: _parts(cosh, cos, sinh, sin, real(z), imag(z))),
     widen=True,
 )
 
@@ -259,6 +351,7 @@ asinh_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_plus_square(x))),
     lower="chlo.asinh",
+    lower_complex=lower_symmetric("chlo.asinh", "real"),
 )
 
 
@@ -268,16 +361,22 @@ def _acosh_jvp(g: Any, ans: Any, x: Any) -> Any:
     return mul_p.bind(g, mul_p.bind(rsqrt_p.bind(sub_p.bind(x, one)), rsqrt_p.bind(add_p.bind(x, one))))
 
 
-acosh_p = elementwise("acosh", np.arccosh, accepts="inexact", jvp=_acosh_jvp, lower="chlo.acosh")
-
-_lower_atanh = lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5))
+acosh_p = elementwise(
+    "acosh",
+    np.arccosh,
+    accepts="inexact",
+    jvp=_acosh_jvp,
+    lower="chlo.acosh",
+    lower_complex=lower_symmetric("chlo.acosh"),
+)
 
 atanh_p = elementwise(
     "atanh",
     np.arctanh,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, _one_minus_square(x)),
-    lower=lambda ctx, x: ctx.op("chlo.atanh", [x], ctx.out) if is_complex(x) else _lower_atanh(ctx, x),
+    lower=lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5)),
+    lower_complex=lower_symmetric("chlo.atanh"),
     widen=True,
 )
 
