@@ -60,17 +60,10 @@ def random_words(rng, *shape):
 
 
 def samples(rng, dtype):
-    shapes = [
-        ((2,), ()),
-        ((2,), (3,)),
-        ((2,), (0, 2)),
-        ((2,), (1, 4, 1)),
-        ((3, 2), (2, 2)),
-        ((2, 1, 2), ()),
-        ((0, 2), (2,)),
-    ]
-    for i, (key, shape) in enumerate(shapes):
-        yield Sample((random_words(rng, *key),), {"shape": shape, "kind": KINDS[i]})
+    keys = ((), (), (), (), (3,), (2, 1), (0,))
+    shapes = ((), (3,), (0, 2), (1, 4, 1), (2, 2), (), (2,))
+    for key, shape, kind in zip(keys, shapes, KINDS):
+        yield Sample((random_words(rng, *key, 2),), {"shape": shape, "kind": kind})
     for kind in KINDS:  # 300 blocks are computed by NumPy, fewer by Python's integers
         yield Sample((random_words(rng, 2),), {"shape": (300,), "kind": kind})
         yield Sample((random_words(rng, 2, 2),), {"shape": (5,), "kind": kind})
@@ -84,7 +77,8 @@ def numbered(rng, dtype):
 def edges(dtype):
     ends = np.array([0, 1, 2**31, 2**32 - 1], "uint32")
     keys = np.array(list(itertools.product(ends, ends)))
-    return [Sample((keys,), {"shape": (2,), "kind": "key"})]
+    few = {"shape": (), "kind": "key"}
+    return [Sample((keys,), {"shape": (2,), "kind": "key"}), Sample((np.array([[5, 6], [0, 0]], "uint32"),), few)]
 
 
 def bind(*args, shape, kind):
@@ -106,10 +100,10 @@ OPS = [
             (
                 lambda: bind(np.zeros(3, "uint32"), shape=(), kind="key"),
                 TypeError,
-                r"uint32\[\.\.\., 2\], got u32\[3\]",
+                r"random.* got u32\[3\]",
             ),
-            (lambda: bind(np.zeros(2), shape=(), kind="key"), TypeError, r"uint32\[\.\.\., 2\], got f64\[2\]"),
-            (lambda: bind(np.uint32(2), shape=(), kind="key"), TypeError, r"got u32\[\]"),
+            (lambda: bind(np.zeros(2), shape=(), kind="key"), TypeError, r"random.* got f64\[2\]"),
+            (lambda: bind(np.uint32(2), shape=(), kind="key"), TypeError, r"random.* got u32\[\]"),
         ],
     ),
     Op(
@@ -123,7 +117,7 @@ OPS = [
             (
                 lambda: bind(pair, np.uint32(1), shape=(3,), kind="key"),
                 TypeError,
-                r"random.*got u32\[\] and shape \(3,\)",
+                r"random.*got u32\[\] and",
             ),
             (lambda: bind(pair, np.int32(1), shape=(), kind="key"), TypeError, r"random.*got i32\[\]"),
         ],

@@ -21,7 +21,7 @@ SMALLEST_PROGRAM = 400
 # Operations after which XLA does not duplicate: they are computed once, into memory.
 _BARRIERS = frozenset(
     ["dot_general", "reduce_sum", "reduce_max", "reduce_min", "sort", "gather", "scatter", "scatter_add", "jit", "scan",
-     "while", "cond", "cumsum", "fft", "conv_general_dilated", "concatenate"]
+     "while", "cond", "threefry2x32", "cumsum", "fft", "conv_general_dilated", "concatenate"]
 )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """`threefry2x32`: random bits, and floats made of them, as a function of a key.
 
 Threefry-2x32 [1]_ is a block cipher: 20 rounds of addition, rotation and exclusive or turn a key of two 32-bit words,
-and the number of a block, into two random words. Element `i` of a result is made of block `i` alone, whatever its shape,
-so that an array can be computed in parts and in any order. The streams are those of JAX.
+and the number of a block, into two random words. Element `i` of a result is made of block `i` alone, whatever the
+shape, so that an array can be computed in parts and in any order. The streams are those of JAX.
 
 May import: `xform.core`, `xform.interpreters`.
 
@@ -26,6 +26,7 @@ from xform.interpreters.tangents import zero_of
 
 U32, U64 = np.dtype("uint32"), np.dtype("uint64")
 MASK = 0xFFFFFFFF
+ONE_WORD = 1 << 32  # so many blocks have a number of one word
 PARITY = 0x1BD11BDA  # the third key word is this xor the other two
 # For each group of four rounds: the rotations, and which key words are added after it.
 GROUPS = (
@@ -62,7 +63,8 @@ FEW = 256  # up to so many blocks Python's integers are faster than NumPy's over
 
 def _threefry_host(key: Any, *number: Any, shape: tuple[int, ...], kind: str) -> Any:
     if key.ndim == 1 and not number and (n := math.prod(shape)) <= FEW:  # the common case, on the short way
-        words = _few_blocks(int(key[0]), int(key[1]), 0, _lanes(n)[2], n)
+        ones, _, numbers = _lanes(n)
+        words = _few_blocks(int(key[0]) * ones, int(key[1]) * ones, 0, numbers, n)
         return _combine(*words, kind).reshape((*shape, 2) if kind == "key" else shape)
     batch = key.shape[:-1]
     m, n = math.prod(batch), math.prod(shape)
@@ -90,8 +92,9 @@ def _tiles(m: int, n: int) -> Iterator[tuple[slice, slice]]:
 def _blocks(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
     """The words of the blocks numbered ``x0 * 2**32 + x1``, computed in place; keys broadcast against them."""
     if x0.size <= FEW:
-        wide = [_pack(np.broadcast_to(a, x0.shape)) for a in (k0, k1, x0, x1)]
-        return tuple(w.reshape(x0.shape) for w in _few_blocks(*wide, x0.size))  # type: ignore[return-value]
+        k0, k1, w0, w1 = (_pack(np.broadcast_to(a, x0.shape)) for a in (k0, k1, x0, x1))
+        w0, w1 = _few_blocks(k0, k1, w0, w1, x0.size)
+        return w0.reshape(x0.shape), w1.reshape(x0.shape)
     keys = (k0, k1, k0 ^ k1 ^ np.uint32(PARITY))
     spare = np.empty_like(x1)
     x0 += k0
@@ -111,12 +114,9 @@ def _blocks(k0: Any, k1: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
 def _few_blocks(k0: int, k1: int, x0: int, x1: int, n: int) -> tuple[Any, Any]:
     """The same for n blocks side by side in one Python integer, 64 bits for each word of 32.
 
-    The room above a word takes the carries of four additions; what a shift moves across is masked.
-    A key that is a single word holds for all blocks.
+    The room above a word takes the carries of a few additions; what a shift moves across is masked.
     """
     ones, mask, _ = _lanes(n)
-    if k0 <= MASK >= k1:
-        k0, k1 = k0 * ones, k1 * ones
     keys = (k0, k1, k0 ^ k1 ^ PARITY * ones)
     x0 += k0
     x1 = x1 + k1 & mask
@@ -222,7 +222,7 @@ def _block_numbers(
     zero = ctx.full(full.shape, 0, U32)
     if number is not None:
         return zero, number
-    wide = math.prod(shape) > 1 << 32
+    wide = math.prod(shape) > ONE_WORD
     index = ShapedArray((math.prod(shape),), U64 if wide else U32)
     index = ctx.op("iota", [], index, "iota_dimension = 0 : i64")
 

@@ -1,7 +1,7 @@
 """Keys: where the state of a random stream is, and how to get independent streams from one.
 
-A key is the only state there is. Every function of `xform.random` takes one and never changes it: the same key gives the
-same numbers. `split` and `fold_in` derive new keys; a key that was split or drawn from should not be used again.
+A key is the only state there is. Every function of `xform.random` takes one and never changes it: the same key gives
+the same numbers. `split` and `fold_in` derive new keys; a key that was split or drawn from should not be used again.
 
 There are two kinds, and every function takes both and returns the kind it was given: `key` makes a typed one, a
 `KeyArray`; `PRNGKey` the bare data, a ``uint32[2]``. A `KeyArray` is a pytree with the data as its leaf, so that `jit`,
@@ -357,7 +357,7 @@ def fold_in(key: Any, data: Any) -> Any:
         number = np.uint32(data)
     else:
         aval = get_aval(data)
-        if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer) and aval.dtype != bool:
+        if aval.shape or (not dtypes.issubdtype(aval.dtype, np.integer) and aval.dtype != bool):
             hint = "; use xform.vmap for several" if aval.shape else ""
             raise TypeError(f"random.fold_in: data must be an integer, got {aval.str_short()}{hint}")
         number = lax.convert_element_type(data, _U32)

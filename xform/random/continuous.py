@@ -1,0 +1,199 @@
+"""Samplers of real numbers.
+
+Each is a function of uniform numbers, most often the inverse of the distribution function.
+
+May import: `xform.numpy`, `xform.lax`, the other modules of `xform.random`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import xform.numpy as jnp
+from xform import lax
+from xform.core import dtypes
+from xform.core.array import Array, get_aval
+from xform.core.errors import api_boundary
+from xform.lax.shapes import canonical_shape
+from xform.lax.special import erf_inv_p
+from xform.numpy.promotion import expand_to
+from xform.random.arguments import draw, float_dtype, result_shape, words_of
+from xform.random.keys import split_data
+
+_NUMBERS = (int, float, np.generic)
+
+
+def between(words: Any, shape: tuple[int, ...], dtype: np.dtype, low: Any, high: Any) -> Any:
+    """Uniform numbers of [low, high), which are numbers or arrays that broadcast to `shape`."""
+    u = draw(words, shape, dtype)
+    if isinstance(low, _NUMBERS) and isinstance(high, _NUMBERS):
+        low, high = dtype.type(low), dtype.type(high)
+        if low == 0 and high == 1:
+            return u
+        low, span = float(low), float(high - low)
+    else:
+        low, high = (lax.convert_element_type(x, dtype) for x in (low, high))
+        low, high = (expand_to(x, shape) if get_aval(x).ndim else x for x in (low, high))
+        span = lax.sub(high, low)
+    return jnp.maximum(u * span + low, low)
+
+
+@api_boundary
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: None = None
+) -> Array:
+    """Uniform numbers of [minval, maxval).
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : floating dtype
+        float64 by default (float32 when 64-bit types are off). A float of n fraction bits is one of 2**n equidistant
+        numbers; bfloat16 has 128.
+    minval, maxval : numbers or arrays that broadcast to `shape`
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> random.uniform(random.key(0), (2,), minval=-1).tolist()
+    [0.9149378478, 0.0486299049]
+    """
+    words, dtype = words_of("uniform", key, out_sharding), float_dtype("uniform", dtype)
+    return between(words, result_shape("uniform", shape or (), minval=minval, maxval=maxval), dtype, minval, maxval)
+
+
+def _normal(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    low = np.nextafter(dtype.type(-1), dtype.type(0))
+    return erf_inv_p.bind(between(words, shape, dtype, low, 1)) * float(dtype.type(math.sqrt(2)))
+
+
+@api_boundary
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Normal numbers of mean 0 and variance 1.
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : floating or complex dtype
+        float64 by default (float32 when 64-bit types are off). Of a complex number both parts are normal, with
+        variance 1/2.
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> x = random.normal(random.key(0), (10000,))
+    >>> bool(abs(x.mean()) < 0.03), bool(abs(x.var() - 1) < 0.03)
+    (True, True)
+    """
+    words, shape = words_of("normal", key, out_sharding), canonical_shape(shape)
+    if dtype is None or not dtypes.issubdtype(dtypes.check_user_dtype(dtype, "random.normal"), np.complexfloating):
+        return _normal(words, shape, float_dtype("normal", dtype))
+    dtype = dtypes.check_user_dtype(dtype, "random.normal")
+    part = np.finfo(dtype).dtype
+    re, im = (_normal(w, shape, part) for w in split_data(words))
+    return lax.complex(re, im) / dtype.type(math.sqrt(2))
+
+
+@api_boundary
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: None = None
+) -> Array:
+    """Normal numbers of mean 0 and variance 1, under the condition that they are between `lower` and `upper`.
+
+    Parameters
+    ----------
+    key : key
+    lower, upper : numbers or arrays
+    shape : tuple of int, optional
+        By default that of `lower` and `upper`, which must broadcast to it.
+    dtype : floating dtype
+    """
+    words, dtype = words_of("truncated_normal", key, out_sharding), float_dtype("truncated_normal", dtype)
+    shape = result_shape("truncated_normal", shape, lower=lower, upper=upper)
+    lower, upper = (lax.convert_element_type(x, dtype) for x in (lower, upper))
+    root = dtype.type(math.sqrt(2))
+    x = erf_inv_p.bind(between(words, shape, dtype, lax.erf(lower / root), lax.erf(upper / root))) * float(root)
+    inside = [lax.nextafter(lax.stop_gradient(e), dtype.type(d)) for e, d in ((lower, np.inf), (upper, -np.inf))]
+    return jnp.clip(x, *inside)
+
+
+def _standard(name: str, transform: Callable[..., Any], low: Callable[[Any], float], doc: str) -> Callable[..., Array]:
+    """A sampler without parameters: `transform` of uniform numbers of [low(finfo), 1)."""
+
+    def sampler(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Array:
+        words, dtype = words_of(name, key, out_sharding), float_dtype(name, dtype)
+        return transform(between(words, canonical_shape(shape), dtype, low(dtypes.finfo(dtype)), 1))
+
+    sampler.__name__ = sampler.__qualname__ = name
+    sampler.__doc__ = f"""{doc}
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : floating dtype
+        float64 by default (float32 when 64-bit types are off).
+    """
+    return api_boundary(sampler)
+
+
+exponential = _standard(
+    "exponential",
+    lambda u: -jnp.log1p(-u),
+    lambda f: 0,
+    "Numbers of the exponential distribution, of density exp(-x) for x > 0.",
+)
+laplace = _standard(
+    "laplace",
+    lambda u: lax.sign(u) * jnp.log1p(-abs(u)),
+    lambda f: -1.0 + float(f.epsneg),
+    "Numbers of the Laplace distribution, of density exp(-abs(x)) / 2.",
+)
+logistic = _standard(
+    "logistic",
+    lambda u: jnp.log(u) - jnp.log1p(-u),
+    lambda f: float(f.tiny),
+    "Numbers of the logistic distribution, of density exp(-x) / (1 + exp(-x))**2.",
+)
+cauchy = _standard(
+    "cauchy",
+    lambda u: lax.tan((u - 0.5) * math.pi),
+    lambda f: float(f.eps),
+    "Numbers of the Cauchy distribution, of density 1 / (pi * (1 + x**2)).",
+)
+
+
+def gumbel_of(name: str, words: Any, shape: tuple[int, ...], dtype: np.dtype, mode: str | None) -> Any:
+    """Numbers of the Gumbel distribution for the sampler `name`."""
+    info = dtypes.finfo(dtype)
+    if mode in (None, "low"):
+        return -jnp.log(-jnp.log(between(words, shape, dtype, float(info.tiny), 1)))
+    if mode != "high":
+        raise ValueError(f"random.{name}: mode must be None, 'low' or 'high', got {mode!r}")
+    high, low = draw(words, (2, *shape), dtype)
+    smallest = max(2.0 ** -(2 * info.nmant + 1), float(info.tiny))
+    x = jnp.where(high >= 0.5, high, high + low * 2.0**-info.nmant + smallest)
+    return -jnp.log(-jnp.log1p(-x))
+
+
+@api_boundary
+def gumbel(
+    key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: None = None
+) -> Array:
+    """Numbers of the Gumbel distribution, of density ``exp(-(x + exp(-x)))``.
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : floating dtype
+        float64 by default (float32 when 64-bit types are off).
+    mode : {'low', 'high'}, optional
+        'high' draws twice the bits: in float32, the largest number is then near 32 instead of 16.
+    """
+    words, dtype = words_of("gumbel", key, out_sharding), float_dtype("gumbel", dtype)
+    return gumbel_of("gumbel", words, canonical_shape(shape), dtype, mode)

@@ -1,0 +1,384 @@
+"""Samplers of bits, integers, choices and orders.
+
+May import: `xform.numpy`, `xform.lax`, the other modules of `xform.random`.
+"""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import xform.numpy as jnp
+from xform import lax
+from xform.core import dtypes
+from xform.core.array import Array, ArrayImpl, get_aval
+from xform.core.errors import api_boundary
+from xform.lax.shapes import canonical_shape
+from xform.numpy.promotion import array_of, canonical_axis, expand_to
+from xform.random.arguments import draw, float_dtype, integer_dtype, result_shape, unsigned_dtype, words_of
+from xform.random.continuous import gumbel_of
+from xform.random.keys import split_data
+
+_INT32, _U32 = np.dtype("int32"), np.dtype("uint32")
+
+
+@api_boundary
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Random bits, as unsigned integers.
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : unsigned integer dtype
+        uint64 by default (uint32 when 64-bit types are off).
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> random.bits(random.key(0), (2,), "uint32")
+    Array([4070199207, 3202213192], dtype=uint32)
+    """
+    words = words_of("bits", key, out_sharding)
+    return draw(words, canonical_shape(shape), unsigned_dtype("bits", dtype))
+
+
+# ---- Integers ----------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Random integers of [minval, maxval).
+
+    They are remainders of random numbers of n bits, those of the dtype and 32 at least (2 n bits where
+    maxval - minval is not above 2**(n/2)). So some are more probable than others, by a factor below
+    1 + (maxval - minval) / 2**n.
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    minval, maxval : integers, or integer arrays that broadcast to `shape`
+        Beyond the range of the dtype they stand for its ends. Where maxval <= minval the result is minval.
+    dtype : integer dtype
+        int64 by default (int32 when 64-bit types are off).
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> random.randint(random.key(0), (5,), 0, 10).tolist()
+    [8, 2, 9, 9, 4]
+    """
+    words, dtype = words_of("randint", key, out_sharding), integer_dtype("randint", dtype)
+    shape = result_shape("randint", shape, minval=minval, maxval=maxval)
+    wide = dtype if dtype.itemsize >= 4 else _INT32
+    unsigned = np.dtype(f"uint{8 * wide.itemsize}")
+    half = 1 << 4 * wide.itemsize  # its square, 2**n, modulo the range is what the high n bits count
+    low, high = _integer("minval", minval), _integer("maxval", maxval)
+    if isinstance(low, int) and isinstance(high, int):
+        low, span = _range_of_numbers(low, high, dtype)
+        modulus = 1 << 8 * wide.itemsize
+        carry = (half % span) ** 2 % modulus % span
+        low, span, carry = wide.type(low), unsigned.type(span % modulus), unsigned.type(carry)
+    else:
+        low, span = _range_of_arrays(low, high, dtype, wide, unsigned)
+        low, span = (expand_to(x, shape) if get_aval(x).ndim else x for x in (low, span))
+        rest = lax.rem(lax.full_like(span, half), span)
+        carry = lax.rem(lax.mul(rest, rest), span)
+    first, second = split_data(words)
+    offset = lax.rem(draw(second, shape, unsigned), span)
+    if not (isinstance(carry, np.generic) and carry == 0):
+        above = lax.mul(lax.rem(draw(first, shape, unsigned), span), carry)
+        offset = lax.rem(lax.add(above, offset), span)
+    return lax.convert_element_type(lax.add(lax.convert_element_type(offset, wide), low), dtype)
+
+
+def _integer(arg: str, x: Any) -> Any:
+    """A Python integer if it is a known number, else an integer array; floats are cut off."""
+    if isinstance(x, int | float | np.generic) or (type(x) is ArrayImpl and not x.ndim):
+        return int(x)
+    aval = get_aval(x)
+    if not dtypes.issubdtype(aval.dtype, np.integer):
+        x = lax.convert_element_type(x, dtypes.default_int())
+    return x
+
+
+def _range_of_numbers(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
+    """The lower end and the length of a range, which is 1 at least, within the dtype's."""
+    info = dtypes.iinfo(dtype)
+    low = min(max(low, int(info.min)), int(info.max))
+    return low, max(min(high, int(info.max) + 1) - low, 1)
+
+
+def _range_of_arrays(low: Any, high: Any, dtype: np.dtype, wide: np.dtype, unsigned: np.dtype) -> tuple[Any, Any]:
+    """The same for arrays, in the dtypes `wide` and `unsigned`; the length 2**bits is 0."""
+    info = dtypes.iinfo(dtype)
+    ends = []
+    for x in (low, high):
+        x = np.asarray(x, dtypes.default_int()) if isinstance(x, int) else x
+        own = dtypes.iinfo(get_aval(x).dtype)
+        smallest, largest = max(int(info.min), int(own.min)), min(int(info.max), int(own.max))
+        beyond = lax.gt(x, get_aval(x).dtype.type(largest))
+        x = lax.clamp(get_aval(x).dtype.type(smallest), x, get_aval(x).dtype.type(largest))
+        ends.append((lax.convert_element_type(x, wide), beyond))
+    (low, _), (high, beyond) = ends
+    low, high, beyond = jnp.broadcast_arrays(low, high, beyond)
+    span = lax.convert_element_type(lax.sub(high, low), unsigned)
+    some = lax.gt(high, low)
+    one = unsigned.type(1)
+    span = lax.select(some, span, lax.full_like(span, one))
+    return low, lax.add(span, lax.convert_element_type(lax.bitwise_and(beyond, some), unsigned))
+
+
+@api_boundary
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: None = None) -> Array:
+    """Booleans that are True with probability `p`.
+
+    Parameters
+    ----------
+    key : key
+    p : float or floating array
+    shape : tuple of int, optional
+        By default that of `p`, which must broadcast to it.
+    mode : {'low', 'high'}
+        'high' draws twice the bits; needed for probabilities below 1e-7 in float32.
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> random.bernoulli(random.key(0), 0.9, (3,)).tolist()
+    [False, True, True]
+    """
+    words, shape = words_of("bernoulli", key, out_sharding), result_shape("bernoulli", shape, p=p)
+    if mode not in ("low", "high"):
+        raise ValueError(f"random.bernoulli: mode must be 'low' or 'high', got {mode!r}")
+    aval = get_aval(p)
+    if not dtypes.issubdtype(aval.dtype, np.floating):
+        raise TypeError(
+            f"random.bernoulli: the probability p must be a float or floating array, got {aval.str_short()}"
+        )
+    dtype = float_dtype("bernoulli", aval.dtype)
+    if mode == "low":
+        return draw(words, shape, dtype) < p
+    high, low = draw(words, (2, *shape), dtype)
+    return low * 2.0 ** -dtypes.finfo(dtype).nmant < p - high
+
+
+@api_boundary
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Numbers 1 and -1 of equal probability.
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : numeric dtype
+        int64 by default (int32 when 64-bit types are off).
+    """
+    words = words_of("rademacher", key, out_sharding)
+    dtype = dtypes.default_int() if dtype is None else dtypes.check_user_dtype(dtype, "random.rademacher")
+    heads = draw(words, canonical_shape(shape), dtypes.default_float()) < 0.5
+    return lax.select_n(heads, *(lax.full(heads.shape, value, dtype) for value in (-1, 1)))
+
+
+# ---- Choices -----------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: None = None,
+) -> Array:
+    """Indices of categories, whose probabilities are proportional to ``exp(logits)`` along an axis.
+
+    The largest of ``logits + gumbel`` is chosen [1]_; without replacement, the largest ones [2]_.
+
+    Parameters
+    ----------
+    key : key
+    logits : floating array
+    axis : int
+        The axis of the categories.
+    shape : tuple of int, optional
+        Ends with the shape of `logits` without `axis`, which it is by default; (with `replace`, what broadcasts to it).
+    replace : bool
+        Whether the same category may be drawn again along the leading axes of `shape`.
+    mode : {'low', 'high'}, optional
+        See `gumbel`; 'high' is needed for probabilities below 1e-7 in float32.
+
+    Returns
+    -------
+    Integers
+
+    .. [1] E. J. Gumbel, "Statistical theory of extreme values and some practical applications", 1954.
+    .. [2] W. Kool, H. van Hoof, M. Welling, "Stochastic beams and where to find them", ICML 2019, arXiv:1903.06059.
+
+    Examples
+    --------
+    >>> import xform.numpy as jnp
+    >>> from xform import random
+    >>> random.categorical(random.key(0), jnp.log(jnp.array([0.1, 0.2, 0.7])), shape=(5,)).tolist()
+    [2, 2, 2, 2, 1]
+    """
+    words, logits = words_of("categorical", key, out_sharding), array_of("categorical", logits, "logits")
+    dtype = float_dtype("categorical", logits.dtype)
+    axis = canonical_axis("categorical", axis, logits.ndim)
+    rest = logits.shape[:axis] + logits.shape[axis + 1 :]
+    shape = rest if shape is None else canonical_shape(shape)
+    lead, own = shape[: len(shape) - len(rest)], shape[len(shape) - len(rest) :]
+    if len(shape) < len(rest) or np.broadcast_shapes(own, rest) != own or (not replace and own != rest):
+        raise ValueError(
+            f"random.categorical: logits of shape {logits.shape} without axis {axis} have shape {rest}, with which "
+            f"the result's shape must end, got {shape}"
+        )
+    if replace:
+        noise = gumbel_of("categorical", words, (*lead, *own[:axis], logits.shape[axis], *own[axis:]), dtype, mode)
+        return lax.argmax(noise + logits, len(lead) + axis, dtypes.default_int())
+    count = math.prod(lead)
+    if count > logits.shape[axis]:
+        raise ValueError(
+            f"random.categorical: {count} draws without replacement of {logits.shape[axis]} categories are not possible"
+        )
+    noisy = jnp.moveaxis(logits + gumbel_of("categorical", words, logits.shape, dtype, mode), axis, -1)
+    return lax.reshape(jnp.moveaxis(_largest(noisy, count), -1, 0), shape)
+
+
+def _largest(x: Any, count: int) -> Any:
+    """Indices of the largest elements along the last axis, the largest first."""
+    return lax.convert_element_type(lax.top_k(x, count)[1], dtypes.default_int())
+
+
+@api_boundary
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
+    """Random elements of an array, or of ``0, ..., a - 1``.
+
+    Parameters
+    ----------
+    key : key
+    a : array, or int
+    shape : tuple of int
+        How many.
+    replace : bool
+        Whether the same element may be drawn again.
+    p : array of shape (number of elements,), optional
+        Probabilities; by default all are equal. Without `replace` at least as many must be above 0 as are drawn.
+    axis : int
+        Of `a`, the axis along which elements are chosen.
+    mode : {'low', 'high'}, optional
+        See `gumbel`, with which `p` without `replace` is sampled.
+
+    Returns
+    -------
+    The array's shape with `shape` in place of `axis`
+
+    Raises ValueError if more elements are asked for than there are.
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> random.choice(random.key(0), 10, (4,), replace=False).tolist()
+    [7, 1, 8, 2]
+    """
+    words, shape = words_of("choice", key), canonical_shape(shape)
+    count, population, axis = _population("choice", a, axis)
+    drawn = math.prod(shape)
+    if drawn and not count:
+        raise ValueError("random.choice: there is nothing to choose from")
+    if not replace and drawn > count:
+        raise ValueError(f"random.choice: {drawn} elements without replacement of {count} are not possible")
+    if p is not None:
+        index = _weighted(words, _probabilities(p, count), shape, replace, mode)
+    elif replace:
+        index = randint(words, shape, 0, count)
+    else:
+        index = lax.slice_in_dim(_shuffle(words, lax.iota(dtypes.default_int(), count), 0), 0, drawn)
+    index = lax.reshape(index, shape)
+    return index if population is None else jnp.take(population, index, axis)
+
+
+def _population(name: str, a: Any, axis: int) -> tuple[int, Any, int]:
+    """How many elements there are to choose from, and the array with its axis, or None for the first integers."""
+    if isinstance(a, list | tuple) or get_aval(a).ndim:
+        a = array_of(name, a)
+        axis = canonical_axis(name, axis, a.ndim)
+        return a.shape[axis], a, axis
+    if not dtypes.issubdtype(get_aval(a).dtype, np.integer):
+        raise TypeError(f"random.{name}: expected an integer or an array of rank 1 or more, got {a!r}")
+    count = operator.index(a)
+    if count < 0:
+        raise ValueError(f"random.{name}: the number of elements must not be negative, got {count}")
+    canonical_axis(name, axis, 1)
+    return count, None, 0
+
+
+def _probabilities(p: Any, count: int) -> Any:
+    p = array_of("choice", p, "p")
+    if p.shape != (count,):
+        raise ValueError(
+            f"random.choice: p must have shape ({count},), one probability for each element, got {p.shape}"
+        )
+    return p if dtypes.issubdtype(p.dtype, np.floating) else lax.convert_element_type(p, dtypes.default_float())
+
+
+def _weighted(words: Any, p: Any, shape: tuple[int, ...], replace: bool, mode: str | None) -> Any:
+    """Indices drawn with probabilities `p`."""
+    if replace:
+        total = jnp.cumsum(p)
+        u = total[-1] * (1 - draw(words, shape, p.dtype))
+        return lax.convert_element_type(jnp.searchsorted(total, u), dtypes.default_int())
+    return _largest(gumbel_of("choice", words, p.shape, p.dtype, mode) + jnp.log(p), math.prod(shape))
+
+
+@api_boundary
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: None = None) -> Array:
+    """An array in random order along an axis, or ``0, ..., x - 1`` in random order.
+
+    Parameters
+    ----------
+    key : key
+    x : array, or int
+    axis : int
+    independent : bool
+        Whether each vector along `axis` gets an order of its own.
+
+    Examples
+    --------
+    >>> from xform import random
+    >>> random.permutation(random.key(0), 5).tolist()
+    [4, 2, 0, 3, 1]
+    """
+    words = words_of("permutation", key, out_sharding)
+    count, x, axis = _population("permutation", x, axis)
+    order = lax.iota(dtypes.default_int(), count)
+    if x is None or not (independent or x.ndim == 1):
+        order = _shuffle(words, order, 0)
+        return order if x is None else jnp.take(x, order, axis)
+    return _shuffle(words, x, axis)
+
+
+def _shuffle(words: Any, x: Any, axis: int) -> Any:
+    """Sort by random keys of 32 bits.
+
+    Elements with equal keys would keep their order, so the sort is repeated until it is unlikely (below 1/n) that two
+    of the n elements had equal keys every time.
+    """
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        words, now = split_data(words)
+        _, x = lax.sort_key_val(draw(now, x.shape, _U32), x, axis)
+    return x
