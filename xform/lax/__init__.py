@@ -43,20 +43,27 @@ from xform.lax.scatter import (
     scatter_add,
     scatter_max,
     scatter_min,
-    scatter_mul,
     scatter_sub,
 )
 from xform.lax.scatter_apply import scatter_apply
+from xform.lax.scatter_mul import scatter_mul
 from xform.lax.shapes import (
+    broadcast,
     broadcast_in_dim,
+    broadcast_shapes,
+    broadcast_to_rank,
     broadcasted_iota,
+    collapse,
     convert_element_type,
+    empty,
     expand_dims,
     full,
+    full_like,
     iota,
     reshape,
     rev,
     squeeze,
+    tile,
     transpose,
 )
 from xform.lax.slicing import (
@@ -74,6 +81,7 @@ from xform.lax.slicing import (
 )
 from xform.lax.sorting import sort, sort_key_val, top_k
 from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+from xform.lax.split import split
 from xform.lax.transcendental import (
     acos,
     acosh,

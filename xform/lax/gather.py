@@ -107,7 +107,8 @@ def check_windows(
 
     def fail(what: str) -> None:
         raise TypeError(
-            f"lax.{name}: {what}; operand {x.str_short()}, indices {indices.str_short()}, windows {tuple(sizes)}, {numbers}"
+            f"lax.{name}: {what}; operand {x.str_short()}, indices {indices.str_short()}, windows {tuple(sizes)}, "
+            f"{numbers}"
         )
 
     if not dtypes.issubdtype(indices.dtype, np.integer):
@@ -187,7 +188,7 @@ def _fill_value(fill_value: Any, dtype: np.dtype) -> Any:
         return np.asarray(fill_value, dtype)[()]
     if dtypes.issubdtype(dtype, np.inexact):
         return np.asarray(np.nan, dtype)[()]
-    if dtype == bool:
+    if dtype == np.dtype(bool):
         return np.True_
     info = dtypes.iinfo(dtype)
     return np.asarray(info.max if info.min == 0 else info.min, dtype)[()]

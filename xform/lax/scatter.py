@@ -77,7 +77,7 @@ def gather_params(x: Any, updates: Any, params: dict[str, Any]) -> dict[str, Any
     )
 
 
-def _scatter_family(name: str, ufunc: Any, operation: str | None, accepts: str) -> Primitive:
+def scatter_family(name: str, ufunc: Any, operation: str | None, accepts: str) -> Primitive:
     """A scatter whose windows are combined by a ufunc, which is `operation` in StableHLO; None: they replace."""
     p = Primitive(name)
 
@@ -140,7 +140,7 @@ def _host(
     unique_indices: bool,
     mode: GatherScatterMode,
 ) -> Any:
-    out, updates = np.array(x), np.asarray(updates)
+    out, updates = np.array(x, order="C"), np.asarray(updates)  # contiguous, so that `out.reshape(-1)` is a view
     if not updates.size:
         return out
     windows = Windows.of(dimension_numbers)
@@ -163,6 +163,7 @@ def _host(
         target, place = out.reshape(-1), np.broadcast_to(at, updates.shape).reshape(-1)
         updates = updates.reshape(-1)
     else:
+        arrays[0] = np.broadcast_to(arrays[0], updates.shape[: updates.ndim - len(whole)])
         target, place = out.transpose(*indexed, *whole), tuple(arrays)
     if ufunc is None:
         target[place] = updates
@@ -187,9 +188,15 @@ def _lower(
 ) -> Value:
     if not updates.aval.size:
         return x
-    n = dimension_numbers
+    n, out = dimension_numbers, ctx.out
+    if not n.scatter_dims_to_operand_dims:  # XLA wants something to position: an additional axis of length 1
+        axis = out.ndim
+        out = out.update(shape=(*out.shape, 1))
+        x = ctx.op("reshape", [x], out)
+        indices = ctx.full((*indices.shape[:-1], 1), 0, np.int32)
+        n = n._replace(inserted_window_dims=(*n.inserted_window_dims, axis), scatter_dims_to_operand_dims=(axis,))
     indices = widen_index(ctx, indices)
-    if mode is GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
+    if mode is GatherScatterMode.CLIP:
         sizes = _window_sizes(x.shape, updates.shape, n)
         limits = index_limits(ctx, indices, Windows.of(n), x.shape, sizes)
         indices = ctx.op("clamp", [ctx.full(indices.shape, 0, indices.dtype), indices, limits], indices.aval)
@@ -204,14 +211,15 @@ def _lower(
         f"index_vector_dim = {len(indices.shape) - 1}>, "
         f"indices_are_sorted = {str(indices_are_sorted).lower()}, unique_indices = {str(unique_indices).lower()}"
     )
-    return ctx.op("scatter", [x, indices, updates], ctx.out, attributes, [ctx.region(combine, [scalar, scalar])])
+    region = ctx.region(combine, [scalar, scalar])
+    result = ctx.op("scatter", [x, indices, updates], out, attributes, [region])
+    return result if out is ctx.out else ctx.op("reshape", [result], ctx.out)
 
 
-scatter_p = _scatter_family("scatter", None, None, "any")
-scatter_add_p = _scatter_family("scatter_add", np.add, "add", "number")
-scatter_mul_p = _scatter_family("scatter_mul", np.multiply, "multiply", "number")
-scatter_min_p = _scatter_family("scatter_min", np.minimum, "minimum", "real")
-scatter_max_p = _scatter_family("scatter_max", np.maximum, "maximum", "real")
+scatter_p = scatter_family("scatter", None, None, "any")
+scatter_add_p = scatter_family("scatter_add", np.add, "add", "number")
+scatter_min_p = scatter_family("scatter_min", np.minimum, "minimum", "real")
+scatter_max_p = scatter_family("scatter_max", np.maximum, "maximum", "real")
 
 
 # Derivatives. scatter_add is linear in operand and updates.
@@ -288,34 +296,6 @@ scatter_p.jvp = _scatter_jvp
 scatter_p.transpose = _scatter_transpose
 
 
-# scatter_mul is linear in the operand. Without overlap, each update multiplies one element of the operand.
-
-
-def _mul_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
-    (x, indices, updates), (tx, _, tu) = primals, ts
-    out = scatter_mul_p.bind(x, indices, updates, **params)
-    tangent = None
-    if type(tx) is not Zero:
-        tangent = scatter_mul_p.bind(tx, indices, updates, **params)
-    if type(tu) is not Zero:
-        if not params["unique_indices"] and math.prod(get_aval(indices).shape[:-1]) > 1:
-            raise NotImplementedError(
-                "lax.scatter_mul has a derivative with respect to the updates only with unique_indices=True"
-            )
-        before = gather_p.bind(x, indices, **gather_params(x, get_aval(updates), params))
-        base = full(get_aval(x).shape, _zero(x)) if tangent is None else tangent
-        tangent = scatter_add_p.bind(base, indices, mul_p.bind(before, tu), **params)
-    return out, zero_of(out) if tangent is None else tangent
-
-
-def _mul_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
-    return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
-
-
-scatter_mul_p.jvp = _mul_jvp
-scatter_mul_p.transpose = _mul_transpose
-
-
 # Extremes: what is equal to the result shares the tangent evenly, as in reductions.
 
 
@@ -345,7 +325,9 @@ scatter_max_p.jvp = _extreme_jvp(scatter_max_p, ge_p)
 # The public functions, which share one signature.
 
 
-def _function(name: str, p: Primitive, doc: str, prepare: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
+def scatter_function(
+    name: str, p: Primitive, doc: str, prepare: Callable[[Any], Any] | None = None
+) -> Callable[..., Any]:
     def function(
         operand: Any,
         scatter_indices: Any,
@@ -372,7 +354,7 @@ def _function(name: str, p: Primitive, doc: str, prepare: Callable[[Any], Any] |
     return api_boundary(function)
 
 
-scatter = _function(
+scatter = scatter_function(
     "scatter",
     scatter_p,
     """A copy of `operand` with windows of `updates` put at the positions in `scatter_indices`.
@@ -398,16 +380,11 @@ scatter = _function(
     [2.0, 0.0, 1.0, 0.0]
     """,
 )
-scatter_add = _function(
+scatter_add = scatter_function(
     "scatter_add",
     scatter_add_p,
     """Like `scatter`, adding the updates to what is there; where several meet, all count.""",
 )
-scatter_sub = _function("scatter_sub", scatter_add_p, "Like `scatter_add`, subtracting the updates.", neg)
-scatter_mul = _function(
-    "scatter_mul",
-    scatter_mul_p,
-    """Like `scatter_add`, multiplying.""",
-)
-scatter_min = _function("scatter_min", scatter_min_p, "Like `scatter_add`, keeping the smallest; NaN wins.")
-scatter_max = _function("scatter_max", scatter_max_p, "Like `scatter_add`, keeping the largest; NaN wins.")
+scatter_sub = scatter_function("scatter_sub", scatter_add_p, "Like `scatter_add`, subtracting the updates.", neg)
+scatter_min = scatter_function("scatter_min", scatter_min_p, "Like `scatter_add`, keeping the smallest; NaN wins.")
+scatter_max = scatter_function("scatter_max", scatter_max_p, "Like `scatter_add`, keeping the largest; NaN wins.")

@@ -28,10 +28,10 @@ from xform.lax.scatter import (
     scatter_add_p,
     scatter_max_p,
     scatter_min_p,
-    scatter_mul_p,
     scatter_p,
 )
 from xform.lax.scatter_apply import scatter_apply
+from xform.lax.scatter_mul import scatter_mul_p
 from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, full, reshape, rev_p, squeeze_p
 from xform.lax.slicing import dynamic_slice_p, dynamic_update_slice_p, start_index_scalars, static_slice
 from xform.numpy.formulas import power
@@ -422,7 +422,7 @@ def _refuse_complex(source: Any, dtype: Any) -> None:
 def _plan_update(
     x: Any, index: Any, wrap: bool, mode: Any, unique: bool, items: Sequence[Item] | None = None
 ) -> tuple[Plan, Any, GatherScatterMode, bool]:
-    """The plan of an update, the array (of rank 1 at least) that it is for, the mode, and whether positions are unique."""
+    """The plan of an update, the array (of rank 1 at least) it is for, the mode, whether positions are unique."""
     if items is None:
         items = parse(x.shape, index, wrap, mode is None)
     flat = x if x.ndim else reshape(x, (1,))
