@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import Array, get_aval
+from xform.core.array import Array, get_aval, own
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
@@ -44,6 +44,11 @@ def linear_jvp(p: Primitive, x: Any, t: Any, params: dict[str, Any]) -> Any:
     """jvp rule of a linear operation of one operand."""
     out = p.bind(x, **params)
     return out, zero_of(out) if type(t) is Zero else p.bind(t, **params)
+
+
+def as_array(x: Any) -> Array:
+    """`x` itself, if it isn't NumPy's or Python's."""
+    return x if isinstance(x, Array) else own(x)
 
 
 def check_axes(name: str, axes: Any, ndim: int, what: str) -> tuple[int, ...]:
@@ -131,7 +136,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     """
     shape, dims = canonical_shape(shape), tuple(map(operator.index, broadcast_dimensions))
     if get_aval(operand).shape == shape and dims == tuple(range(len(shape))):
-        return operand
+        return as_array(operand)
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
@@ -233,7 +238,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     if dimensions is not None:
         operand = transpose(operand, dimensions)
     if get_aval(operand).shape == new_sizes:
-        return operand
+        return as_array(operand)
     return reshape_p.bind(operand, new_sizes=new_sizes)
 
 
@@ -288,7 +293,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
     """Permute the axes: axis i of the result is axis ``permutation[i]`` of the operand."""
     permutation = tuple(map(operator.index, permutation))
     if permutation == tuple(range(get_aval(operand).ndim)):
-        return operand
+        return as_array(operand)
     return transpose_p.bind(operand, permutation=permutation)
 
 
@@ -332,7 +337,7 @@ squeeze_p = linear_unary(
 def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
     """Drop the axes `dimensions`, which must have length 1."""
     dims = canonical_axes("squeeze", array, dimensions)
-    return squeeze_p.bind(array, dimensions=dims) if dims else array
+    return squeeze_p.bind(array, dimensions=dims) if dims else as_array(array)
 
 
 @api_boundary
@@ -342,7 +347,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
     ndim = len(shape) + len(dimensions)
     new = check_axes("expand_dims", dimensions, ndim, f"a result of {ndim} axes")
     if not new:
-        return array
+        return as_array(array)
     kept = tuple(d for d in range(ndim) if d not in new)
     sizes = iter(shape)
     return broadcast_in_dim_p.bind(
@@ -374,7 +379,7 @@ rev_p = linear_unary(
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     """Reverse the order of the elements along `dimensions`."""
     dims = canonical_axes("rev", operand, dimensions)
-    return rev_p.bind(operand, dimensions=dims) if dims else operand
+    return rev_p.bind(operand, dimensions=dims) if dims else as_array(operand)
 
 
 # convert_element_type

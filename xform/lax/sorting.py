@@ -57,8 +57,8 @@ def _sort_types(*operands: ShapedArray, dimension: int, is_stable: bool, num_key
 def _sort_host(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     keys = [_sortable(x) for x in operands[:num_keys]]
     if len(operands) > 1:
-        order = keys[0].argsort(dimension, "stable") if num_keys == 1 else np.lexsort(keys[::-1], dimension)
-        return [np.take_along_axis(x, order, dimension) for x in operands]
+        order = _stable_order(keys[0], dimension) if num_keys == 1 else np.lexsort(keys[::-1], dimension)
+        return [x[order] if x.ndim == 1 else np.take_along_axis(x, order, dimension) for x in operands]
     (x,), (key,) = operands, keys
     out = np.sort(key, dimension)
     if dtypes.kinds[x.dtype] == "f":  # the negative zeros before the positive ones, as by bits
@@ -68,6 +68,22 @@ def _sort_host(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -
             rank = np.cumsum(zeros, dimension)
             out[zeros] = np.where(rank <= negative, -0.0, 0.0)[zeros]
     return [out.astype(x.dtype, copy=False)]
+
+
+def _stable_order(key: Any, axis: int) -> Any:
+    """NumPy's argsort; of a long axis by its fastest method, which leaves the order of equal elements to be mended."""
+    if key.shape[axis] < 1000 or key.dtype.kind == "c":  # complex NaN differ
+        return key.argsort(axis, "stable")
+    order = np.moveaxis(key, axis, -1).argsort()
+    ordered = np.take_along_axis(np.moveaxis(key, axis, -1), order, -1)
+    this, last = ordered[..., 1:], ordered[..., :-1]
+    new = (this != last) & ((this == this) | (last == last))  # else equal to the last one, or both NaN
+    if not new.all():  # sort pairs of the rank among distinct elements and the index
+        packed = order.astype(np.int64)
+        packed[..., 1:] |= np.cumsum(new, -1) << 32
+        packed.sort()
+        order = packed & (2**32 - 1)
+    return np.moveaxis(order, -1, axis)
 
 
 def _sortable(x: Any) -> Any:
@@ -246,7 +262,7 @@ def _top_k_host(x: Any, *, k: int, axis: int) -> list[Any]:
 
 def _descending(key: Any) -> Any:
     """The order along the last axis, largest first, equal ones as they stand."""
-    return key.shape[-1] - 1 - key[..., ::-1].argsort(-1, "stable")[..., ::-1]
+    return key.shape[-1] - 1 - _stable_order(key[..., ::-1], -1)[..., ::-1]
 
 
 def _largest(line: Any, k: int) -> Any:
