@@ -242,6 +242,113 @@ def singular(dtype):
         yield Sample((a.astype(dtype),))
 
 
+# Eigenvalues and singular values. Vectors are determined up to signs or phases, so what is compared are functions of
+# them that don't depend on these: squares of absolute values, and sums of outer products.
+
+
+def product(x, s, yh):
+    """``x diag(s) yh``, of arrays of NumPy or of the library."""
+    if isinstance(x, np.ndarray):
+        return x * s[..., None, :] @ yh
+    n, batch = x.ndim, tuple(range(x.ndim - 2))
+    s = lax.convert_element_type(lax.broadcast_in_dim(s, x.shape, (*batch, n - 1)), x.dtype)
+    return lax.dot_general(lax.mul(x, s), yh, (((n - 1,), (n - 2,)), (batch, batch)))
+
+
+def modulus(x):
+    return np.square(np.abs(x)) if isinstance(x, np.ndarray) else lax.square(lax.abs(x))
+
+
+def adjoint(x):
+    if isinstance(x, np.ndarray):
+        return np.conj(x.swapaxes(-1, -2))
+    x = lax.conj(x) if x.dtype.kind == "c" else x
+    return lax.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def eigh_invariants(x, **kwargs):
+    v, w = linalg.eigh(x, **kwargs)
+    return w, modulus(v), product(v, lax.sin(w), adjoint(v))
+
+
+def eigh_reference(x, lower=True, symmetrize_input=True, subset_by_index=None):
+    h = (x + adjoint(x)) / 2 if symmetrize_input else x
+    w, v = np.linalg.eigh(h, "L" if lower else "U")
+    if subset_by_index is not None:
+        w, v = w[..., slice(*subset_by_index)], v[..., slice(*subset_by_index)]
+    return w, modulus(v), product(v, np.sin(w), adjoint(v))
+
+
+def eigh_samples(rng, dtype):
+    for shape in SQUARE:
+        yield Sample((hermitian(rng, dtype, shape),))
+    for lower in (True, False):
+        yield Sample((hermitian(rng, dtype, (3, 3)),), {"lower": lower, "symmetrize_input": False})
+    yield Sample((hermitian(rng, dtype, (2, 3, 3)),), {"subset_by_index": (1, 3)})
+
+
+def eigvalsh(x):
+    return linalg.eigh_p.bind(x, lower=True, vectors=False)[0]
+
+
+def svd_invariants(x, full_matrices=True, **kwargs):
+    u, s, vh = linalg.svd(x, full_matrices=full_matrices, **kwargs)
+    if full_matrices:  # of the additional vectors the projection
+        k = s.shape[-1]
+        extra, more = lax.slice_in_dim(u, k, None, axis=-1), lax.slice_in_dim(vh, k, None, axis=-2)
+        ones = (lax.full((*s.shape[:-1], e), 1, s.dtype) for e in (extra.shape[-1], more.shape[-2]))
+        rest = [product(extra, next(ones), adjoint(extra)), product(adjoint(more), next(ones), more)]
+        u, vh = lax.slice_in_dim(u, 0, k, axis=-1), lax.slice_in_dim(vh, 0, k, axis=-2)
+    else:
+        rest = []
+    return [s, modulus(u), modulus(vh), product(u, lax.sin(s), vh), *rest]
+
+
+def svd_reference(x, full_matrices=True, subset_by_index=(0, None)):
+    u, s, vh = np.linalg.svd(x, full_matrices)
+    k = s.shape[-1]
+    rest = []
+    if full_matrices:
+        extra, more = u[..., k:], vh[..., k:, :]
+        rest = [extra @ adjoint(extra), adjoint(more) @ more]
+        u, vh = u[..., :k], vh[..., :k, :]
+    part = slice(*subset_by_index)
+    u, s, vh = u[..., part], s[..., part], vh[..., part, :]
+    return [s, modulus(u), modulus(vh), product(u, np.sin(s), vh), *rest]
+
+
+def with_singular_values(rng, dtype, shape):
+    """Matrices with singular values near 1, 2, ..."""
+    x = array(rng, dtype, shape, -0.2, 0.2)
+    np.einsum("...ii->...i", x[..., : min(shape[-2:]), : min(shape[-2:])])[...] += np.arange(1, min(shape[-2:]) + 1)
+    return x
+
+
+def svdvals(x):
+    return linalg.svd(x, compute_uv=False)
+
+
+def svd_samples(rng, dtype):
+    for shape in ((3, 3), (4, 2), (2, 4), (1, 1), (2, 3, 2), (0, 2, 3), (0, 0)):
+        yield Sample((with_singular_values(rng, dtype, shape),), {"full_matrices": False})
+    yield Sample((with_singular_values(rng, dtype, (3, 4)),), {"full_matrices": False, "subset_by_index": (1, 3)})
+
+
+def full_svd_samples(rng, dtype):
+    for shape in ((4, 2), (2, 2, 3), (0, 3), (2, 0)):
+        yield Sample((with_singular_values(rng, dtype, shape),))
+
+
+def svdvals_samples(rng, dtype):
+    for shape in ((3, 3), (4, 2), (2, 2, 4), (0, 2), (0, 2, 2)):
+        yield Sample((with_singular_values(rng, dtype, shape),))
+
+
+def not_finite(dtype):
+    x = np.stack([np.eye(3), np.diag([1, np.inf, 2]), np.full((3, 3), np.nan), np.diag([1, np.nan, 1])])
+    yield Sample((x.astype(dtype),))
+
+
 OPS = [
     Op("cholesky", linalg.cholesky, cholesky_samples, cholesky_reference, DTYPES, cholesky_edges, ulps=50,
        rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-13, "complex128": 1e-13},
@@ -278,6 +385,19 @@ OPS = [
        errors=bad_input("det", linalg.det_p.bind)),
     Op("slogdet", slogdet, square_samples, lambda x: tuple(np.linalg.slogdet(x)), DTYPES, singular, rtol=TOLERANCE,
        ulps=100, errors=bad_input("slogdet", slogdet)),
+    Op("eigh", eigh_invariants, eigh_samples, eigh_reference, DTYPES, rtol=TOLERANCE, ulps=100,
+       errors=[*bad_input("eigh", linalg.eigh),
+               (lambda: linalg.eigh(np.eye(3), subset_by_index=(1, 4)), ValueError,
+                r"eigh: .*range among 3 values.*1, 4")]),
+    Op("eigh:values", eigvalsh, lambda rng, dtype: [Sample((hermitian(rng, dtype, s),)) for s in SQUARE],
+       np.linalg.eigvalsh, DTYPES, rtol=TOLERANCE, ulps=100),
+    Op("svd", svd_invariants, svd_samples, svd_reference, DTYPES, rtol=TOLERANCE, ulps=100,
+       errors=[(lambda: linalg.svd(np.ones(3)), ValueError, r"svd takes matrices \(\.\.\., m, n\), got f64\[3\]"),
+               (lambda: linalg.svd(np.eye(2), subset_by_index=(0, 1)), ValueError,
+                "svd: .*needs full_matrices=False")]),
+    Op("svd:full", svd_invariants, full_svd_samples, svd_reference, DTYPES, rtol=TOLERANCE, ulps=100),
+    Op("svd:values", svdvals, svdvals_samples, lambda x: np.linalg.svd(x, compute_uv=False), DTYPES, rtol=TOLERANCE,
+       ulps=100),
     Op("triangle", triangle, triangle_samples,
        lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
 ]  # fmt: skip

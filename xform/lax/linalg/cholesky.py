@@ -56,7 +56,7 @@ def _lower(ctx: Context, x: Value) -> Value:
         info = ShapedArray(x.shape[:-2], lapack.INFO)
         results = [(ctx.out, 2), (info, 0)]
         out, info = lapack.call(ctx, "potrf", [(x, 2)], results, lapack.flag("uplo", "L"), [(0, 0)])
-        (out,) = lapack.where_converged(ctx, info, [out])
+        (out,) = lapack.where(ctx, lapack.converged(ctx, info), [out])
     return lapack.triangle(ctx, out, lower=True)
 
 

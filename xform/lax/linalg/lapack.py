@@ -80,9 +80,10 @@ def _layout(shape: Sequence[int], rank: int) -> str:
     return f"dense<{order if order else ''}> : tensor<{len(shape)}xindex>"
 
 
-def where_converged(ctx: Context, info: Value, outs: Sequence[Value]) -> list[Value]:
-    """The results, NaN for the matrices whose status is not 0."""
-    return where(ctx, compare(ctx, info, ctx.full(info.shape, 0, INFO), "EQ"), outs)
+def converged(ctx: Context, info: Value, good: Value | None = None) -> Value:
+    """Which matrices have status 0, and are good."""
+    mask = compare(ctx, info, ctx.full(info.shape, 0, INFO), "EQ")
+    return mask if good is None else ctx.op("and", [mask, good], mask.aval)
 
 
 def where(ctx: Context, good: Value, outs: Sequence[Value]) -> list[Value]:

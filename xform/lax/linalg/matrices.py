@@ -7,6 +7,7 @@ May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
-from xform.lax.arithmetic import add_p, conj_p, mul_p
+from xform.lax.arithmetic import add_p, conj_p, div_p, mul_p
+from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import Precision, dot_general_p
 from xform.lax.families import constant, is_complex
 from xform.lax.linalg import lapack
@@ -36,6 +38,14 @@ def check_matrices(name: str, x: ShapedArray, *, square: bool = False) -> None:
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
         raise ValueError(f"lax.linalg.{name} takes {kind}, got {x.str_short()}")
+
+
+def check_subset(name: str, subset: Sequence[int], n: int) -> tuple[int, int]:
+    """The two ends of a range among n values; ValueError if they aren't."""
+    start, end = map(operator.index, subset)
+    if not 0 <= start <= end <= n:
+        raise ValueError(f"lax.linalg.{name}: subset_by_index must be a range among {n} values, got {(start, end)}")
+    return start, end
 
 
 def batch_in_front(p: Primitive) -> Callable[..., Any]:
@@ -101,14 +111,19 @@ def row_scaled(v: Any, x: Any) -> Any:
     return mul_p.bind(as_dtype_of(broadcast_in_dim_p.bind(v, shape=x.shape, broadcast_dimensions=dims), x), x)
 
 
-def outer_difference(v: Any, w: Any) -> tuple[Any, Any]:
-    """`v` along the rows and `w` along the columns of matrices, to be combined elementwise."""
+def pairs(v: Any) -> tuple[Any, Any]:
+    """Matrices whose elements (i, j) are ``v[j]`` and ``v[i]``."""
     batch = tuple(range(v.ndim - 1))
-    shape = (*v.shape, w.shape[-1])
-    return (
-        broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=(*batch, len(batch))),
-        broadcast_in_dim_p.bind(w, shape=shape, broadcast_dimensions=(*batch, len(batch) + 1)),
-    )
+    shape = (*v.shape, v.shape[-1])
+    row = broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=(*batch, len(batch) + 1))
+    return row, broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=(*batch, len(batch)))
+
+
+def reciprocal(x: Any) -> Any:
+    """``1 / x``, and 0 where `x` is 0."""
+    zero, one = constant(x, 0), constant(x, 1)
+    undefined = eq_p.bind(x, zero)
+    return select_n_p.bind(undefined, div_p.bind(one, select_n_p.bind(undefined, x, one)), zero)
 
 
 def diagonal(x: Any) -> Any:
@@ -153,6 +168,17 @@ def block(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     """The rows and columns of matrices in half-open ranges."""
     batch = x.shape[:-2]
     return static_slice(x, (*(0 for _ in batch), rows[0], columns[0]), (*batch, rows[1], columns[1]))
+
+
+def on_finite(function: Callable[..., Any], x: np.ndarray) -> list[Any]:
+    """Results of a host routine, NaN for the matrices that are not finite: iterations on infinities may not end."""
+    finite = np.isfinite(x)
+    if finite.all():
+        out = function(x)
+        return list(out) if isinstance(out, tuple) else [out]
+    good = finite.all((-2, -1))
+    outs = on_finite(function, np.where(good[..., None, None], x, x.dtype.type(0)))
+    return [np.where(good.reshape(good.shape + (1,) * (o.ndim - good.ndim)), o, o.dtype.type(np.nan)) for o in outs]
 
 
 # triangle: the part of matrices on and below, or on and above, diagonal number k (0 is the main one, k > 0 above it).

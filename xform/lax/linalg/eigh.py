@@ -1,0 +1,145 @@
+"""Eigenvalues and eigenvectors of Hermitian matrices: ``x = V diag(w) V^H``.
+
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.linalg import _umath_linalg as umath
+
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.core.trace import Primitive
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.tangents import Zero, zero_of
+from xform.lax.arithmetic import add_p, mul_p, real_p, sub_p
+from xform.lax.families import is_complex, real_dtype
+from xform.lax.linalg import lapack
+from xform.lax.linalg.matrices import (
+    adjoint,
+    as_dtype_of,
+    batch_in_front,
+    block,
+    check_matrices,
+    check_subset,
+    diagonal,
+    hermitian_part,
+    matmul,
+    on_finite,
+    pairs,
+    reciprocal,
+    triangle_p,
+)
+from xform.lax.slicing import slice_in_dim
+
+# eigh(x): [V, w], or [w] without vectors. Only the triangle that `lower` names is read.
+
+
+def _types(x: ShapedArray, *, lower: bool, vectors: bool) -> list[ShapedArray]:
+    check_matrices("eigh", x, square=True)
+    values = ShapedArray(x.shape[:-1], real_dtype(x.dtype))
+    return [x.strong, values] if vectors else [values]
+
+
+_ROUTINES = {
+    (True, True): umath.eigh_lo,
+    (False, True): umath.eigh_up,
+    (True, False): umath.eigvalsh_lo,
+    (False, False): umath.eigvalsh_up,
+}
+
+
+def _host(x: Any, *, lower: bool, vectors: bool) -> list[Any]:
+    return on_finite(_ROUTINES[lower, vectors], x)[::-1]
+
+
+def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, lower: bool, vectors: bool) -> Any:
+    """``dw = diag(M)``, ``dV = V (M / (w_j - w_i))`` with ``M = V^H dA V`` (Giles 2008).
+
+    Vectors of equal eigenvalues are not determined; between them the quotient is taken as 0. So is the component of
+    dV along V, a phase.
+    """
+    (x,), (t,) = primals, ts
+    if type(t) is Zero:
+        outs = eigh_p.bind(x, lower=lower, vectors=vectors)
+        return outs, [zero_of(o) for o in outs]
+    v, w = eigh_p.bind(x, lower=lower, vectors=True)
+    k = -1 if lower else 1
+    t = hermitian_part(add_p.bind(triangle_p.bind(t, k=0, lower=lower), triangle_p.bind(t, k=k, lower=lower)))
+    m = matmul(adjoint(v), matmul(t, v))
+    tw = diagonal(m)
+    tw = real_p.bind(tw) if is_complex(tw) else tw
+    if not vectors:
+        return [w], [tw]
+    return [v, w], [matmul(v, mul_p.bind(m, as_dtype_of(reciprocal(sub_p.bind(*pairs(w))), m))), tw]
+
+
+def _lower(ctx: Context, x: Value, *, lower: bool, vectors: bool) -> list[Value]:
+    lapack.require_cpu(ctx, "eigh")
+    if not x.aval.size:
+        return [ctx.full(a.shape, 0, a.dtype) for a in ctx.outs]
+    values, info = ctx.outs[-1], ShapedArray(x.shape[:-2], lapack.INFO)
+    good, safe = lapack.finite(ctx, x)
+    flags = f"{lapack.flag('mode', 'V' if vectors else 'N')}, {lapack.flag('uplo', 'L' if lower else 'U')}"
+    v, w, info = lapack.call(ctx, "syevd", [(safe, 2)], [(x.aval, 2), (values, 1), (info, 0)], flags, [(0, 0)])
+    return lapack.where(ctx, lapack.converged(ctx, info, good), [v, w] if vectors else [w])
+
+
+eigh_p = Primitive("eigh", multiple_results=True)
+eigh_p.abstract_eval = _types
+eigh_p.host = _host
+eigh_p.jvp = _jvp
+eigh_p.batch = batch_in_front(eigh_p)
+eigh_p.lower = _lower
+
+
+@api_boundary
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: Any = None,
+) -> tuple[Any, Any]:
+    """Eigenvectors and eigenvalues of Hermitian matrices.
+
+    Parameters
+    ----------
+    x : array (..., n, n)
+        float32, float64, complex64 or complex128.
+    lower : bool
+        Which triangle is read, if not `symmetrize_input`.
+    symmetrize_input : bool
+        Use ``(x + x^H) / 2``.
+    subset_by_index : (start, end), optional
+        Return only the eigenvalues with these numbers.
+    sort_eigenvalues, implementation : ignored
+        They are always sorted.
+
+    Returns
+    -------
+    v : array (..., n, d)
+        Column i is the unit vector of eigenvalue i. Its sign (phase) is arbitrary.
+    w : real array (..., d)
+        Ascending. Both are NaN for matrices that are not finite.
+
+    Derivatives of vectors exist where eigenvalues are distinct.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> v, w = lax.linalg.eigh(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    >>> w.tolist()
+    [1.0, 3.0]
+    """
+    check_matrices("eigh", get_aval(x), square=True)
+    x = hermitian_part(x) if symmetrize_input else x
+    v, w = eigh_p.bind(x, lower=bool(lower), vectors=True)
+    if subset_by_index is None:
+        return v, w
+    start, end = check_subset("eigh", subset_by_index, w.shape[-1])
+    return block(v, (0, v.shape[-2]), (start, end)), slice_in_dim(w, start, end, axis=-1)

@@ -1,0 +1,199 @@
+"""The singular value decomposition ``x = U diag(s) V^H``.
+
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`.
+"""
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.linalg import _umath_linalg as umath
+
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.core.trace import Primitive
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.tangents import Zero, zero_of
+from xform.lax.arithmetic import add_p, complex_p, imag_p, mul_p, neg_p, real_p, sub_p
+from xform.lax.families import constant, is_complex, real_dtype
+from xform.lax.linalg import lapack
+from xform.lax.linalg.matrices import (
+    adjoint,
+    as_dtype_of,
+    batch_in_front,
+    block,
+    check_matrices,
+    check_subset,
+    column_scaled,
+    diagonal,
+    diagonal_matrix,
+    matmul,
+    on_finite,
+    pairs,
+    reciprocal,
+    resized,
+    row_scaled,
+    scaled,
+)
+from xform.lax.slicing import pad_p, slice_in_dim
+
+
+class SvdAlgorithm(enum.Enum):
+    """Algorithms that JAX offers on accelerators; on the CPU it is always divide and conquer (LAPACK's gesdd)."""
+
+    DEFAULT = "default"
+    QR = "QR"
+    JACOBI = "Jacobi"
+    POLAR = "polar"
+
+
+# svd(x): [U, s, V^H], or [s] without vectors.
+
+
+def _types(x: ShapedArray, *, full_matrices: bool, vectors: bool) -> list[ShapedArray]:
+    check_matrices("svd", x)
+    *batch, m, n = x.shape
+    k = min(m, n)
+    s = ShapedArray((*batch, k), real_dtype(x.dtype))
+    if not vectors:
+        return [s]
+    rows, columns = (m, n) if full_matrices else (k, k)
+    return [ShapedArray((*batch, m, rows), x.dtype), s, ShapedArray((*batch, columns, n), x.dtype)]
+
+
+def _host(x: Any, *, full_matrices: bool, vectors: bool) -> list[Any]:
+    name = "svd" if not vectors else "svd_f" if full_matrices else "svd_s"
+    routine = getattr(umath, name, None)
+    if routine is None:  # NumPy 2.0 has one for each orientation
+        routine = getattr(umath, name.replace("svd", "svd_m" if x.shape[-2] < x.shape[-1] else "svd_n"))
+    return on_finite(routine, x)
+
+
+def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, full_matrices: bool, vectors: bool) -> Any:
+    """``dU = U Y``, ``dV = V Z``: with ``P = U^H dA V`` the skew Hermitian Y and Z solve ``P = Y S + dS - S Z``.
+
+    Townsend 2016, "Differentiating the singular value decomposition"; phases as in Wan and Zhang, arXiv:1909.02659.
+    Vectors of equal singular values, and the last ones of a full U or V, are determined up to rotations among
+    themselves; these are taken as 0.
+    """
+    (x,), (t,) = primals, ts
+    if type(t) is Zero:
+        outs = svd_p.bind(x, full_matrices=full_matrices, vectors=vectors)
+        return outs, [zero_of(o) for o in outs]
+    u, s, vh = svd_p.bind(x, full_matrices=full_matrices and vectors, vectors=True)
+    k = s.shape[-1]
+    uh, tv = adjoint(u), matmul(t, adjoint(vh))
+    p = matmul(uh, tv)
+    core = p if p.shape[-2:] == (k, k) else block(p, (0, k), (0, k))
+    stretch = diagonal(core)
+    ts = real_p.bind(stretch) if is_complex(x) else stretch
+    if not vectors:
+        return [s], [ts]
+    core_h, (row, column), inverse = adjoint(core), pairs(s), reciprocal(s)
+    quotients = as_dtype_of(reciprocal(mul_p.bind(sub_p.bind(row, column), add_p.bind(row, column))), core)
+    y = mul_p.bind(quotients, add_p.bind(column_scaled(core, s), row_scaled(s, core_h)))
+    z = mul_p.bind(quotients, add_p.bind(row_scaled(s, core), column_scaled(core_h, s)))
+    if is_complex(x):  # a phase, of which U and V take half each
+        phase = mul_p.bind(imag_p.bind(stretch), scaled(inverse, 0.5))
+        turn = diagonal_matrix(complex_p.bind(constant(phase, 0), phase))
+        y, z = add_p.bind(y, turn), sub_p.bind(z, turn)
+    m, n = x.shape[-2:]
+    if full_matrices:
+        if m > k:
+            y = _completed(y, column_scaled(block(p, (k, m), (0, k)), inverse))
+        if n > k:
+            z = _completed(z, column_scaled(adjoint(block(p, (0, k), (k, n))), inverse))
+    tu, tvh = matmul(u, y), neg_p.bind(matmul(z, vh))
+    if not full_matrices:  # what is orthogonal to the columns of U, the rows of V^H
+        if m > k:
+            tu = add_p.bind(tu, column_scaled(sub_p.bind(tv, matmul(u, p)), inverse))
+        if n > k:
+            tvh = add_p.bind(tvh, row_scaled(inverse, sub_p.bind(matmul(uh, t), matmul(p, vh))))
+    return [u, s, vh], [tu, ts, tvh]
+
+
+def _completed(y: Any, below: Any) -> Any:
+    """The skew Hermitian matrix with the block `below` under `y`."""
+    *batch, rows, k = below.shape
+    config = (*((0, 0, 0) for _ in batch), (k, 0, 0), (0, rows, 0))
+    corner = pad_p.bind(below, constant(below, 0), padding_config=config)
+    return add_p.bind(resized(y, k + rows, k + rows), sub_p.bind(corner, adjoint(corner)))
+
+
+def _lower(ctx: Context, x: Value, *, full_matrices: bool, vectors: bool) -> list[Value]:
+    lapack.require_cpu(ctx, "svd")
+    if not x.aval.size:
+        return [lapack.identity(ctx, a) if a.ndim == x.aval.ndim else ctx.full(a.shape, 0, a.dtype) for a in ctx.outs]
+    *batch, m, n = x.shape
+    k = min(m, n)
+    if vectors:
+        u, s, vh = ctx.outs
+    else:
+        (s,) = ctx.outs
+        u, vh = x.aval.update(shape=(*batch, m, k)), x.aval.update(shape=(*batch, k, n))
+    good, safe = lapack.finite(ctx, x)
+    mode = lapack.flag("mode", "N" if not vectors else "A" if full_matrices else "S")
+    results = [(x.aval, 2), (s, 1), (u, 2), (vh, 2), (ShapedArray(tuple(batch), lapack.INFO), 0)]
+    _, s, u, vh, info = lapack.call(ctx, "gesdd", [(safe, 2)], results, mode, [(0, 0)])
+    return lapack.where(ctx, lapack.converged(ctx, info, good), [u, s, vh] if vectors else [s])
+
+
+svd_p = Primitive("svd", multiple_results=True)
+svd_p.abstract_eval = _types
+svd_p.host = _host
+svd_p.jvp = _jvp
+svd_p.batch = batch_in_front(svd_p)
+svd_p.lower = _lower
+
+
+@api_boundary
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
+) -> Any:
+    """Singular value decomposition: ``x = U diag(s) V^H``.
+
+    Parameters
+    ----------
+    x : array (..., m, n)
+        float32, float64, complex64 or complex128.
+    full_matrices : bool
+        U is (..., m, m) and V^H (..., n, n); else (..., m, k) and (..., k, n) with k = min(m, n).
+    compute_uv : bool
+        Return U, s and V^H; else only s.
+    subset_by_index : (start, end), optional
+        Return only the singular values with these numbers, and their vectors; needs ``full_matrices=False``.
+    algorithm : ignored on the CPU
+
+    Returns
+    -------
+    U, s, V^H : arrays
+        s (..., k) is real and descending. All are NaN for matrices that are not finite.
+
+    Derivatives of vectors exist where singular values are distinct, and not zero unless x is square.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> u, s, vh = lax.linalg.svd(np.array([[0.0, 2.0], [3.0, 0.0]]))
+    >>> s.tolist()
+    [3.0, 2.0]
+    """
+    if not compute_uv:
+        (s,) = svd_p.bind(x, full_matrices=False, vectors=False)
+        return s if subset_by_index is None else _subset(s, check_subset("svd", subset_by_index, s.shape[-1]), -1)
+    u, s, vh = svd_p.bind(x, full_matrices=bool(full_matrices), vectors=True)
+    if subset_by_index is None:
+        return u, s, vh
+    if full_matrices:
+        raise ValueError("lax.linalg.svd: subset_by_index needs full_matrices=False")
+    ends = check_subset("svd", subset_by_index, s.shape[-1])
+    return _subset(u, ends, -1), _subset(s, ends, -1), _subset(vh, ends, -2)
+
+
+def _subset(x: Any, ends: tuple[int, int], axis: int) -> Any:
+    return slice_in_dim(x, *ends, axis=axis)
