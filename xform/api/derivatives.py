@@ -19,7 +19,7 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import Jaxpr, eval_jaxpr
-from xform.interpreters import forward, reverse
+from xform.interpreters import forward, plans, reverse  # noqa: F401  (plans makes reverse mode fast outside jit)
 from xform.interpreters.tangents import Zero, instantiate, recast
 from xform.lax.shapes import convert
 

@@ -191,6 +191,7 @@ class Primitive:
         self.name = name
         self.multiple_results = multiple_results
         self._types: dict[Any, Any] = {}
+        self.plans: dict[Any, Any] = {}  # see `interpreters.plans`
 
     def __repr__(self) -> str:
         return self.name

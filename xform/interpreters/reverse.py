@@ -12,7 +12,10 @@ May import: `xform.core`, the other interpreters of derivatives.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from xform.core.array import get_aval
+import numpy as np
+
+from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core.array import ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
@@ -20,7 +23,15 @@ from xform.core.source import current as current_source
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.forward import split_tracers, with_consts
 from xform.interpreters.staging import StagingTrace, trace_to_closed
-from xform.interpreters.tangents import Hooks, Linear, Zero, add_tangents, instantiate, is_zero
+from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero
+
+
+class Shortcuts:
+    """Faster ways outside `jit`; `interpreters.plans`, which is built on this module, fills them in."""
+
+    process: Callable[..., Any]  # of LinearizeTrace
+    walk_back: Callable[..., Any]  # for an equation of `linear_call`
+    linear_call: Primitive
 
 
 class LinearizeTracer(Tracer):
@@ -72,6 +83,10 @@ class LinearizeTrace(Trace):
         super().__exit__()
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if state.fast and primitive.remembers_types and self.alive:
+            out = Shortcuts.process(self, primitive, args, params)
+            if out is not NotImplemented:
+                return out
         primals, tangents = split_tracers(self, LinearizeTracer, args)
         rule = primitive.__dict__.get("linearize") or primitive.jvp
         if state.trace is None or state.source is not None:
@@ -139,40 +154,47 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
     for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
         if type(ct) is not Zero and id(var) in linear:
             cts[id(var)] = add_tangents(cts.get(id(var)), ct)
-    outer_source = state.source
+    outer_source, token = state.source, quiet_begin()
     try:
         _walk_back(linear_eqns, linear, values, cts)
     finally:
         state.source = outer_source
-    return [cts[id(v)] if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
+        quiet_end(token)
+    return [_as_array(cts[id(v)]) if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
+
+
+def _as_array(ct: Any) -> Any:
+    return ArrayImpl(ct) if isinstance(ct, np.ndarray | np.generic) else ct
 
 
 def _walk_back(linear_eqns: list[Eqn], linear: set[int], values: dict[int, Any], cts: dict[int, Any]) -> None:
     """Transpose equation by equation, from the last one, adding up cotangents in `cts`."""
-    pop = cts.pop
+    pop, get = cts.pop, cts.get
     while linear_eqns:
         eqn = linear_eqns.pop()  # lets the residuals go as we walk
         primitive = eqn.primitive
         state.source = eqn.source
-        if primitive.multiple_results:
-            ct: Any = [pop(id(v), None) for v in eqn.outvars]
-            if all(c is None for c in ct):
-                continue
-            ct = [Zero(v.aval) if c is None else c for v, c in zip(eqn.outvars, ct, strict=True)]
-        else:
-            ct = pop(id(eqn.outvars[0]), None)
-            if ct is None:
-                continue
+        found = [pop(id(v), None) for v in eqn.outvars]
+        if all([c is None for c in found]):
+            continue
+        if primitive is Shortcuts.linear_call and (outs := Shortcuts.walk_back(eqn, found)) is not None:
+            for var, ct_in in zip(eqn.invars, outs, strict=True):
+                key = id(var)
+                previous = get(key)
+                cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
+            continue
+        cts_out = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(eqn.outvars, found, strict=True)]
         args = []
         for v in eqn.invars:
             if type(v) is Literal:
                 args.append(v.val)
             else:
                 args.append(Linear(v.aval) if id(v) in linear else values[id(v)])
+        ct = cts_out if primitive.multiple_results else cts_out[0]
         for var, ct_in in zip(eqn.invars, primitive.transpose(ct, *args, **eqn.params), strict=True):
             if ct_in is not None and type(ct_in) is not Zero and (key := id(var)) in linear:
-                previous = cts.get(key)
-                cts[key] = ct_in if previous is None else Hooks.add(previous, ct_in)
+                previous = get(key)
+                cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
 
 
 # Jaxprs inside of operations.

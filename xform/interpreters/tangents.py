@@ -81,6 +81,8 @@ def add_tangents(a: Any, b: Any) -> Any:
         return b
     if b is None or type(b) is Zero:
         return a
+    if isinstance(a, np.ndarray | np.generic) and isinstance(b, np.ndarray | np.generic):
+        return a + b  # on the host, in a backward pass
     return Hooks.add(a, b)
 
 

@@ -1,0 +1,169 @@
+"""Reverse mode outside `jit`, fast: operations that were linearized before.
+
+The derivative of an operation is a program that depends on its parameters and on the types of its operands only. So it is
+derived once, with `linearize_jaxpr` and `transpose_jaxpr`, turned into NumPy code, and kept as a `Plan`. From then on the
+operation costs, forward, one call of the plan's forward program on ndarrays, which gives the results and the residuals; and
+backward, one call of its transposed program. On the tape it is one equation, ``linear_call``.
+
+May import: `xform.core`, the other interpreters.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core.array import ArrayImpl, get_aval
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
+from xform.core.trace import Primitive, staging
+from xform.interpreters import reverse
+from xform.interpreters.host import host_function
+from xform.interpreters.tangents import is_zero
+
+
+class Plan:
+    """An operation, linearized for operands of given types, some of which are differentiated."""
+
+    __slots__ = ("_backwards", "forward", "nonzero_out", "out_avals", "residuals", "split", "tangent_avals")
+
+    def __init__(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any], nonzero: tuple[bool, ...]):
+        avals = [get_aval(a) for a in args]
+        out = primitive.abstract_eval(*avals, **params)
+        self.out_avals = list(out) if primitive.multiple_results else [out]
+        invars, outvars = [Var(None, a) for a in avals], [Var(None, a) for a in self.out_avals]
+        closed = ClosedJaxpr(Jaxpr([], invars, outvars, [Eqn(primitive, invars, params, outvars)], primitive.name))
+        with staging(None):
+            self.split = reverse.linearize_jaxpr(closed, nonzero)
+        self.nonzero_out, self.residuals = self.split.nonzero_out, self.split.residuals
+        self.tangent_avals = [a.to_tangent_aval() for a in self.out_avals]
+        self.forward = host_function(self.split.forward)
+        self._backwards: dict[Any, Callable[..., tuple]] = {}
+
+    def __repr__(self) -> str:
+        return f"<plan of {self.split.forward.jaxpr.name}>"
+
+    def transposed(self, nonzero_ct: tuple[bool, ...]) -> ClosedJaxpr:
+        """The program from residuals and nonzero cotangents to the cotangents of the differentiated operands."""
+        n = len(self.residuals)
+        linear = (False,) * n + (True,) * (len(self.split.linear.in_avals) - n)
+        return reverse.transpose_jaxpr(self.split.linear, linear, nonzero_ct, True)[0]
+
+    def backward(self, nonzero_ct: tuple[bool, ...]) -> Callable[..., tuple]:
+        """The same, as a function of ndarrays."""
+        found = self._backwards.get(nonzero_ct)
+        if found is None:
+            with staging(None):
+                found = self._backwards[nonzero_ct] = host_function(self.transposed(nonzero_ct))
+        return found
+
+
+class LinearCall(Primitive):
+    """``linear_call[plan residuals] *tangents``: on the tape, an operation that has a plan.
+
+    It is never bound in another interpretation: applied to anything but a tape, it is its linear program.
+    """
+
+    multiple_results = True
+
+    def bind(self, *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+        linear = plan.split.linear
+        return eval_jaxpr(linear.jaxpr, linear.consts, *map(ArrayImpl, residuals), *tangents)
+
+
+linear_call_p = LinearCall("linear_call")
+
+
+def _transpose(cts: Sequence[Any], *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:
+    transposed = plan.transposed(tuple(not is_zero(ct) for ct in cts))
+    known = [ct for ct in cts if not is_zero(ct)]
+    return eval_jaxpr(transposed.jaxpr, transposed.consts, *map(ArrayImpl, residuals), *known)
+
+
+linear_call_p.transpose = _transpose
+
+_SCALARS = frozenset([np.float64, np.float32, np.int64, np.int32, np.bool_])
+
+
+def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What `LinearizeTrace` does on the host, when it has a plan for the operation; else NotImplemented.
+
+    The first time an operation is met there is no plan: then the general way is the faster one.
+    """
+    hosts, tangents, types, mask = [], [], [], 1
+    for a in args:
+        mask += mask
+        if type(a) is reverse.LinearizeTracer:
+            if a._trace is not trace:
+                return NotImplemented
+            mask += 1
+            tangents.append(a.tangent)
+            a = a.primal
+        if type(a) is ArrayImpl:
+            h = a._host
+            if h is None:
+                return NotImplemented
+            hosts.append(h)
+            types.append(a._aval or a.aval)
+        elif type(a) in _SCALARS:
+            hosts.append(a)
+            types.append(type(a))
+        else:
+            return NotImplemented
+    key = (mask, *types, *params.items()) if params else (mask, *types)
+    plans = primitive.plans
+    plan = plans.get(key)
+    if plan is None:
+        if key not in plans:
+            plans[key] = None
+            return NotImplemented
+        nonzero = tuple(bit == "1" for bit in bin(mask)[3:])
+        plan = plans[key] = Plan(primitive, [ArrayImpl(h, None, t) if type(t) is not type else h for h, t in zip(hosts, types, strict=True)], params, nonzero)
+    token = quiet_begin()
+    try:
+        outs = plan.forward(*hosts)
+    finally:
+        quiet_end(token)
+    hosts += outs
+    return finish(trace, plan, outs, [hosts[i] for i in plan.residuals], tangents, primitive.multiple_results)
+
+
+def finish(trace: Any, plan: Plan, outs: Sequence[Any], residuals: list[Any], tangents: list[Any], multiple: bool) -> Any:
+    """Put the operation on the tape, and wrap its results."""
+    tape = trace.tape
+    if not multiple:
+        out = ArrayImpl(outs[0], None, plan.out_avals[0])
+        if not plan.nonzero_out[0]:
+            return out
+        var = Var(tape, plan.tangent_avals[0])
+        tape.eqns.append(Eqn(linear_call_p, tangents, {"plan": plan, "residuals": residuals}, (var,)))
+        return reverse.LinearizeTracer(trace, out, var)
+    results: list[Any] = [ArrayImpl(o, None, a) for o, a in zip(outs, plan.out_avals, strict=False)]
+    outvars = []
+    for i, nonzero in enumerate(plan.nonzero_out):
+        if nonzero:
+            outvars.append(Var(tape, plan.tangent_avals[i]))
+            results[i] = reverse.LinearizeTracer(trace, results[i], outvars[-1])
+    if outvars:
+        tape.eqns.append(Eqn(linear_call_p, tangents, {"plan": plan, "residuals": residuals}, outvars))
+    return results
+
+
+def walk_back(eqn: Eqn, cts: Sequence[Any]) -> tuple | None:
+    """Cotangents of a linear call's operands, as ndarrays; None if its cotangents aren't all on the host."""
+    hosts = []
+    for ct in cts:
+        if type(ct) is ArrayImpl:
+            ct = ct._host
+        if not isinstance(ct, np.ndarray | np.generic):
+            if ct is None:
+                continue
+            return None
+        hosts.append(ct)
+    params = eqn.params
+    return params["plan"].backward(tuple([ct is not None for ct in cts]))(*params["residuals"], *hosts)
+
+
+reverse.Shortcuts.process = staticmethod(process)
+reverse.Shortcuts.walk_back = staticmethod(walk_back)
+reverse.Shortcuts.linear_call = linear_call_p
