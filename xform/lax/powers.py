@@ -51,7 +51,8 @@ cbrt_p = elementwise(
 )
 
 
-# integer_pow has a Python int as exponent. Host and XLA multiply in the same order.
+# integer_pow has a Python int as exponent. Host and XLA multiply in the same order. For negative ones the reciprocal
+# comes first, so that nothing underflows where the result is finite.
 
 
 def _by_squaring(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
@@ -76,16 +77,15 @@ def _integer_pow_check(x: ShapedArray, *, y: int) -> None:
 def _integer_pow_host(x: Any, *, y: int) -> Any:
     if y == 0:
         return np.ones_like(x)
-    power = _by_squaring(x, abs(y), np.multiply)
-    return np.true_divide(x.dtype.type(1), power) if y < 0 else power
+    return _by_squaring(np.true_divide(x.dtype.type(1), x) if y < 0 else x, abs(y), np.multiply)
 
 
 def _integer_pow_lower(ctx: Context, x: Value, *, y: int) -> Value:
     one = ctx.full(x.shape, 1, x.dtype)
     if y == 0:
         return one
-    power = _by_squaring(x, abs(y), lambda a, b: ctx.op("multiply", [a, b], ctx.out))
-    return ctx.op("divide", [one, power], ctx.out) if y < 0 else power
+    base = ctx.op("divide", [one, x], ctx.out) if y < 0 else x
+    return _by_squaring(base, abs(y), lambda a, b: ctx.op("multiply", [a, b], ctx.out))
 
 
 def _integer_pow_jvp(g: Any, ans: Any, x: Any, *, y: int) -> Any:

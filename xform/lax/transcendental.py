@@ -41,12 +41,19 @@ from xform.lax.shapes import convert
 
 exp_p = elementwise("exp", np.exp, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, ans), lower="exponential")
 
+
+def _exp2_complex(z: Any) -> Any:
+    modulus, angle = exp2(real(z)), mul(imag(z), float(np.log(2)))
+    return complex(mul(modulus, cos(angle)), mul(modulus, sin(angle)))
+
+
 exp2_p = elementwise(
     "exp2",
     np.exp2,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, constant(ans, np.log(2)))),
     lower=lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out),
+    lower_complex=lower_as(_exp2_complex),
 )
 
 
@@ -102,13 +109,20 @@ def _log1p(x: Any) -> Any:
     return select(eq(difference, 0.0), x, mul(log(u), div(x, difference)))
 
 
+def _log1p_complex(z: Any) -> Any:
+    x, y = real(z), imag(z)
+    near_one = mul(log1p(add(mul(x, add(x, 2.0)), mul(y, y))), 0.5)
+    away = log(abs(add(z, constant(z, 1))))
+    return complex(select(lt(abs(z), 0.5), near_one, away), atan2(y, add(x, 1.0)))
+
+
 log1p_p = elementwise(
     "log1p",
     _log1p_host,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
     lower=lower_as(_log1p),
-    lower_complex="log_plus_one",
+    lower_complex=lower_as(_log1p_complex),
     widen=True,
 )
 
