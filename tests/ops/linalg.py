@@ -344,9 +344,29 @@ def svdvals_samples(rng, dtype):
         yield Sample((with_singular_values(rng, dtype, shape),))
 
 
-def not_finite(dtype):
-    x = np.stack([np.eye(3), np.diag([1, np.inf, 2]), np.full((3, 3), np.nan), np.diag([1, np.nan, 1])])
-    yield Sample((x.astype(dtype),))
+def eig(x, left=True, right=True):
+    return linalg.eig(x, compute_left_eigenvectors=left, compute_right_eigenvectors=right)
+
+
+def eig_reference(x, left=True, right=True):
+    """SciPy's, matrix by matrix."""
+    *batch, n = x.shape[:-1]
+    complex_ = np.result_type(x.dtype, np.complex64)
+    outs = [np.zeros((*batch, n), complex_), *[np.zeros((*batch, n, n), complex_)] * (left + right)]
+    if not x.size:
+        return outs
+    rows = [scipy.linalg.eig(a, left=left, right=right) for a in x.reshape(-1, n, n)]
+    rows = rows if left or right else [(w,) for w in rows]
+    return [np.stack(c).reshape(o.shape).astype(complex_) for c, o in zip(zip(*rows, strict=True), outs, strict=True)]
+
+
+def eig_samples(rng, dtype):
+    for shape in ((3, 3), (1, 1), (0, 0), (2, 2, 2), (0, 2, 2)):
+        for left, right in ((False, True), (True, True), (False, False)):
+            x = with_singular_values(rng, dtype, shape)
+            if dtype.kind == "f" and shape == (3, 3):  # a pair of complex eigenvalues
+                x[0, 1:], x[1:, 0] = 2, -2
+            yield Sample((x.astype(dtype),), {"left": left, "right": right})
 
 
 OPS = [
@@ -398,6 +418,7 @@ OPS = [
     Op("svd:full", svd_invariants, full_svd_samples, svd_reference, DTYPES, rtol=TOLERANCE, ulps=100),
     Op("svd:values", svdvals, svdvals_samples, lambda x: np.linalg.svd(x, compute_uv=False), DTYPES, rtol=TOLERANCE,
        ulps=100),
+    Op("eig", eig, eig_samples, eig_reference, DTYPES, rtol=TOLERANCE, ulps=100, errors=bad_input("eig", linalg.eig)),
     Op("triangle", triangle, triangle_samples,
        lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 May import: `lax.linalg.matrices`, `lax.linalg.lapack`.
 """
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,15 @@ from xform.lax.linalg.matrices import (
     triangle_p,
 )
 from xform.lax.slicing import slice_in_dim
+
+
+class EighImplementation(enum.Enum):
+    """Algorithms that JAX offers on accelerators; on the CPU it is always divide and conquer (LAPACK's syevd)."""
+
+    QR = "QR"
+    JACOBI = "Jacobi"
+    QDWH = "QDWH"
+
 
 # eigh(x): [V, w], or [w] without vectors. Only the triangle that `lower` names is read.
 
