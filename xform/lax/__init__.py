@@ -20,7 +20,8 @@ from xform.lax.bitwise import (
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
 from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
-from xform.lax.dot import Precision, dot_general
+from xform.lax.dot import Precision, batch_matmul, dot, dot_general
+from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.identities import stop_gradient
 from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square

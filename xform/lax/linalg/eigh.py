@@ -90,10 +90,10 @@ def _lower(ctx: Context, x: Value, *, lower: bool, vectors: bool) -> list[Value]
     lapack.require_cpu(ctx, "eigh")
     if not x.aval.size:
         return [ctx.full(a.shape, 0, a.dtype) for a in ctx.outs]
-    values, info = ctx.outs[-1], ShapedArray(x.shape[:-2], lapack.INFO)
+    results = [(x.aval, 2), (ctx.outs[-1], 1), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
     good, safe = lapack.finite(ctx, x)
     flags = f"{lapack.flag('mode', 'V' if vectors else 'N')}, {lapack.flag('uplo', 'L' if lower else 'U')}"
-    v, w, info = lapack.call(ctx, "syevd", [(safe, 2)], [(x.aval, 2), (values, 1), (info, 0)], flags, [(0, 0)])
+    v, w, info = lapack.call(ctx, "syevd", [(safe, 2)], results, flags, [(0, 0)])
     return lapack.where(ctx, lapack.converged(ctx, info, good), [v, w] if vectors else [w])
 
 

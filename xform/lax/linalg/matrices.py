@@ -200,7 +200,7 @@ def _triangle_batch(axis: Any, x: Any, dim: int, *, k: int, lower: bool) -> Any:
     return triangle_p.bind(batching.move_to(x, dim, axis.size), k=k, lower=lower), 0
 
 
-triangle_p = linear_unary(
+triangle_p: Primitive = linear_unary(
     "triangle",
     _triangle_types,
     lambda x, *, k, lower: np.where(_mask(*x.shape[-2:], k, lower), x, x.dtype.type(0)),

@@ -134,8 +134,8 @@ def _lower(ctx: Context, x: Value, *, full_matrices: bool, vectors: bool) -> lis
     good, safe = lapack.finite(ctx, x)
     mode = lapack.flag("mode", "N" if not vectors else "A" if full_matrices else "S")
     results = [(x.aval, 2), (s, 1), (u, 2), (vh, 2), (ShapedArray(tuple(batch), lapack.INFO), 0)]
-    _, s, u, vh, info = lapack.call(ctx, "gesdd", [(safe, 2)], results, mode, [(0, 0)])
-    return lapack.where(ctx, lapack.converged(ctx, info, good), [u, s, vh] if vectors else [s])
+    _, values, left, right, info = lapack.call(ctx, "gesdd", [(safe, 2)], results, mode, [(0, 0)])
+    return lapack.where(ctx, lapack.converged(ctx, info, good), [left, values, right] if vectors else [values])
 
 
 svd_p = Primitive("svd", multiple_results=True)
