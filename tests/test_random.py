@@ -82,6 +82,7 @@ EXACT = {
     **{f"bits-{t}": lambda r, k, s, t=t: r.bits(k, s, t) for t in ("uint8", "uint16", "uint32", "uint64", None)},
     "split": lambda r, k, s: r.key_data(r.split(k, s)),
     **{f"uniform-{t}": lambda r, k, s, t=t: r.uniform(k, s, t) for t in (*FLOATS, None)},
+    **{f"uniform-range-{t}": lambda r, k, s, t=t: r.uniform(k, s, t, -3.7, 12.3) for t in FLOATS},
     **{f"randint-{t}": lambda r, k, s, t=t: r.randint(k, s, 3, 103, t) for t in (*NARROW_INTS, None)},
     **{f"randint-all-{t}": lambda r, k, s, t=t: r.randint(k, s, *whole_range(t), t) for t in NARROW_INTS[:-1]},
     "randint-negative": lambda r, k, s: r.randint(k, s, -(2**62), 2**61 + 5),
@@ -134,7 +135,6 @@ FIXED = {
 }
 # Within a few roundings.
 CLOSE = {
-    **{f"uniform-range-{t}": lambda r, k, s, t=t: r.uniform(k, s, t, -3.7, 12.3) for t in FLOATS},
     **{f"normal-{t}": lambda r, k, s, t=t: r.normal(k, s, t) for t in (*FLOATS, "complex64", "complex128", None)},
     **{f"truncated_normal-{t}": lambda r, k, s, t=t: r.truncated_normal(k, -1, 2.5, s, t) for t in FLOATS[2:]},
     **{
@@ -168,7 +168,7 @@ def check_stream(jax, call, shapes, compare):
         if shape == largest:
             return want
         inner = want.shape[len(largest) :]
-        return want.reshape(-1, *inner)[: int(np.prod(shape))].reshape(*shape, *inner)
+        return want.reshape(-1, *inner)[: int(np.prod(shape))].reshape((*shape, *inner))
 
     for seed, want in zip(SEEDS, wanted):
         for shape in shapes:
@@ -197,8 +197,9 @@ def same(got, want):
 def close(got, want):
     assert (np.shape(got), got.dtype) == (want.shape, want.dtype)
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
-    got, e = np.asarray(got), eps(want.dtype)
-    np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=30 * e, atol=10 * e)
+    # XLA's log1p, which erf_inv has in it, is off by up to 100 eps around 0.4.
+    got, e = np.asarray(got), eps(want.dtype) * (150 if want.dtype.itemsize >= 8 else 20)
+    np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol=e, atol=e / 4)
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -249,8 +250,8 @@ SCALARS = (np.int8(-1), np.int32(-1), np.uint32(2**32 - 1), np.int64(-1), np.int
 def test_seeds(jax, seed):
     want = np.asarray(jax.random.PRNGKey(seed))
     np.testing.assert_array_equal(random.PRNGKey(seed), want)
-    np.testing.assert_array_equal(random.key_data(random.key(jnp.asarray(seed))), want)
     if not isinstance(seed, bool):
+        np.testing.assert_array_equal(random.key_data(random.key(jnp.asarray(seed))), want)
         np.testing.assert_array_equal(xform.jit(random.PRNGKey)(seed), want)
         np.testing.assert_array_equal(random.key_data(xform.vmap(random.key)(np.array([seed, seed])))[1], want)
 

@@ -3,7 +3,7 @@
 May import: everything.
 """
 
-from xform import lax, tree, tree_util
+from xform import lax, numpy, random, tree, tree_util
 from xform.api.compile import jit
 from xform.api.derivatives import (
     grad,

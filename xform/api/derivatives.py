@@ -20,7 +20,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import Jaxpr, eval_jaxpr
 from xform.interpreters import forward, plans, reverse  # noqa: F401  (plans makes reverse mode fast outside jit)
-from xform.interpreters.tangents import Zero, instantiate, recast
+from xform.interpreters.tangents import Zero, instantiate, recast, zero_of
 from xform.lax.shapes import convert
 
 
@@ -103,20 +103,48 @@ def _value_and_grad(
     fun: Any, args: tuple, kwargs: dict, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> tuple[Any, Any, Any]:
     name = "grad"
-    numbers = canonical_argnums(f"{name} of {name_of(fun)}", argnums, len(args))
-    chosen = args[numbers[0]] if isinstance(argnums, int) else tuple(args[i] for i in numbers)
+    single = type(argnums) is int
+    if single and 0 <= argnums < len(args):
+        numbers, chosen = (argnums,), args[argnums]
+    else:
+        numbers = canonical_argnums(f"{name} of {name_of(fun)}", argnums, len(args))
+        single = isinstance(argnums, int)
+        chosen = args[numbers[0]] if single else tuple([args[i] for i in numbers])
     leaves, treedef = flat_arrays(name, chosen)
-    for x in leaves:
-        _check_input(name, get_aval(x), holomorphic, allow_int)
-    f, _ = _partial(fun, argnums, args, kwargs, name)
-    value_tree, aux, jaxpr, consts, info = _linearized(name, f, (treedef.unflatten(leaves),), has_aux)
-    value = _scalar_output(fun, *tree.flatten(value_tree), holomorphic)
-    _, in_avals, differentiate, _, _, (nonzero,) = info
-    if nonzero:
+    avals = [get_aval(x) for x in leaves]
+    differentiate = [a.inexact for a in avals]
+    if holomorphic or not all(differentiate):
+        _check_inputs(name, avals, holomorphic, allow_int)
+    out_tree: Any = None
+    aux_tree: Any = None
+
+    def flat(*xs: Any) -> list[Any]:
+        nonlocal out_tree, aux_tree
+        new = treedef.unflatten(xs)
+        full_args = list(args)
+        for i, x in zip(numbers, (new,) if single else new, strict=True):
+            full_args[i] = x
+        out = fun(*full_args, **kwargs)
+        if not has_aux:
+            outs, out_tree = tree.flatten(out)
+            return outs
+        out, aux = _split_aux(name, out)
+        outs, out_tree = tree.flatten(out)
+        extra, aux_tree = tree.flatten(aux)
+        return [*outs, *extra]
+
+    outs, nonzero_out, jaxpr, consts = reverse.linearize(flat, leaves, differentiate)
+    n = out_tree.num_leaves
+    value = _scalar_output(fun, outs[:n], out_tree, holomorphic)
+    if nonzero_out[0]:
         one = np.ones((), get_aval(value).dtype)[()]
-        cts = iter(reverse.backward_pass(jaxpr, consts, [one]))
-    grads = [instantiate(next(cts) if d and nonzero else Zero(a)) for d, a in zip(differentiate, in_avals, strict=True)]
-    return value_tree, aux, treedef.unflatten(grads)
+        rest = [Zero(v.aval) for v in jaxpr.outvars[1:]]  # of auxiliary results
+        cts = iter(reverse.backward_pass(jaxpr, consts, [one, *rest]))
+        grads = [instantiate(next(cts) if d else zero_of(x)) for d, x in zip(differentiate, leaves, strict=True)]
+    else:
+        grads = [instantiate(zero_of(x)) for x in leaves]
+    aux = aux_tree.unflatten(outs[n:]) if has_aux else None
+    return out_tree.unflatten([value]), aux, treedef.unflatten(grads)
 
 
 def _split_aux(name: str, out: Any) -> tuple[Any, Any]:
@@ -125,35 +153,37 @@ def _split_aux(name: str, out: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def _check_input(name: str, aval: ShapedArray, holomorphic: bool, allow_int: bool) -> None:
-    complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
-    if holomorphic:
-        if not complex_:
-            raise TypeError(f"{name} with holomorphic=True needs complex inputs, got {aval.str_short()}")
-    elif not dtypes.issubdtype(aval.dtype, np.inexact) and not allow_int:
-        raise TypeError(
-            f"{name} needs inputs of float or complex dtype to differentiate, got {aval.str_short()}; convert it, choose "
-            "other argnums, or say allow_int=True"
-        )
+def _check_inputs(name: str, avals: Sequence[ShapedArray], holomorphic: bool, allow_int: bool) -> None:
+    for aval in avals:
+        if holomorphic:
+            if not dtypes.issubdtype(aval.dtype, np.complexfloating):
+                raise TypeError(f"{name} with holomorphic=True needs complex inputs, got {aval.str_short()}")
+        elif not aval.inexact and not allow_int:
+            raise TypeError(
+                f"{name} needs inputs of float or complex dtype to differentiate, got {aval.str_short()}; "
+                "convert it, choose other argnums, or say allow_int=True"
+            )
 
 
 def _scalar_output(fun: Any, outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> Any:
-    name = name_of(fun)
     if len(outs) != 1 or out_tree.num_nodes != 1:
-        raise TypeError(f"grad needs a function that returns one scalar, but {name} returned the structure {out_tree}")
+        raise TypeError(
+            f"grad needs a function that returns one scalar, but {name_of(fun)} returned the structure {out_tree}"
+        )
     aval = get_aval(outs[0])
+    kind = dtypes.kinds.get(aval.dtype)
+    if not aval.shape and kind == ("c" if holomorphic else "f"):
+        return outs[0]
+    name = name_of(fun)
     if aval.shape:
         raise TypeError(
             f"grad needs a function that returns a scalar, but {name} returned {aval.str_short()}; "
             "use vjp, jacrev or jacfwd, or sum the result"
         )
-    complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
-    if holomorphic and not complex_:
+    if holomorphic:
         raise TypeError(f"grad with holomorphic=True needs a complex result, but {name} returned {aval.str_short()}")
-    if not holomorphic and not dtypes.issubdtype(aval.dtype, np.floating):
-        hint = "; if it is analytic, say holomorphic=True" if complex_ else ""
-        raise TypeError(f"grad needs a function to a real float, but {name} returned {aval.str_short()}{hint}")
-    return outs[0]
+    hint = "; if it is analytic, say holomorphic=True" if kind == "c" else ""
+    raise TypeError(f"grad needs a function to a real float, but {name} returned {aval.str_short()}{hint}")
 
 
 @api_boundary
@@ -309,7 +339,7 @@ def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any
         trees[:] = [out_tree, aux_tree, len(outs)]
         return [*outs, *extra]
 
-    differentiate = [dtypes.issubdtype(get_aval(x).dtype, np.inexact) for x in leaves]
+    differentiate = [get_aval(x).inexact for x in leaves]
     found = reverse.linearize(flat, leaves, differentiate)
     out_tree, aux_tree, n = trees
     nonzero_out = found.nonzero_out[:n]
@@ -320,6 +350,7 @@ def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any
         found.jaxpr.eqns,
         name_of(fun),
     )
+    jaxpr.is_tape = True
     in_avals = tuple(get_aval(x).to_tangent_aval() for x in leaves)
     out_avals = tuple(get_aval(x).to_tangent_aval() for x in found.outs[:n])
     info = (treedef, in_avals, tuple(differentiate), out_tree, out_avals, tuple(nonzero_out))

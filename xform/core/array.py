@@ -309,13 +309,14 @@ def _rebuild(value: np.ndarray, weak: bool) -> ArrayImpl:
 
 
 _SCALARS = (bool, int, float, complex)
+NDARRAYS = (np.ndarray, np.generic)
 
 
 def get_aval(x: Any) -> ShapedArray:
     """The aval of anything that counts as an array: arrays, ndarrays, NumPy and Python scalars."""
     if isinstance(x, Array):
         return x.aval
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, NDARRAYS):
         return ShapedArray(x.shape, dtypes.dtype(x))
     if isinstance(x, _SCALARS):
         return ShapedArray((), dtypes.dtype(x), not isinstance(x, bool))
@@ -329,7 +330,7 @@ def host_value(x: Any) -> Any:
     if type(x) is ArrayImpl:
         h = x._host
         return x._fetch() if h is None else h
-    if isinstance(x, np.ndarray | np.generic):
+    if isinstance(x, NDARRAYS):
         if x.dtype.isnative and state.enable_x64:
             return x
         return x.astype(dtypes.canonicalize_dtype(x.dtype))

@@ -31,13 +31,14 @@ class ShapedArray:
     ~f64[]
     """
 
-    __slots__ = ("_strong", "_tangent", "dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("_strong", "_tangent", "dtype", "inexact", "ndim", "shape", "size", "weak_type")
 
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
     ndim: int
     size: int
+    inexact: bool  # float or complex: has tangents
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> "ShapedArray":
         found = _interned.get((shape, dtype, weak_type)) if type(shape) is tuple else None
@@ -47,11 +48,9 @@ class ShapedArray:
         self = object.__new__(cls)
         self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
         self.ndim, self.size = len(shape), math.prod(shape)
+        self.inexact = dtypes.kinds.get(dtype) in ("f", "c")
         self._strong = self._tangent = None
         return _interned.setdefault((shape, dtype, weak_type), self)
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        pass
 
     def __reduce__(self) -> tuple:
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
@@ -74,8 +73,7 @@ class ShapedArray:
     def to_tangent_aval(self) -> "ShapedArray":
         """The aval of this one's tangents: itself if inexact, else float0."""
         if self._tangent is None:
-            inexact = dtypes.issubdtype(self.dtype, np.inexact)
-            self._tangent = self.strong if inexact else ShapedArray(self.shape, dtypes.float0)
+            self._tangent = self.strong if self.inexact else ShapedArray(self.shape, dtypes.float0)
         return self._tangent
 
     def str_short(self) -> str:

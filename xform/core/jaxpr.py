@@ -104,7 +104,7 @@ class Jaxpr:
     eqns : list of Eqn
     """
 
-    __slots__ = ("__weakref__", "constvars", "eqns", "invars", "name", "outvars")
+    __slots__ = ("__weakref__", "constvars", "eqns", "invars", "is_tape", "name", "outvars")
 
     def __init__(
         self,
@@ -116,6 +116,7 @@ class Jaxpr:
     ):
         self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
         self.eqns, self.name = list(eqns), name
+        self.is_tape = False  # whether every equation is linear in the inputs, as on the tape of reverse mode
 
     @property
     def in_avals(self) -> list[ShapedArray]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
-from xform.core.array import ArrayImpl, get_aval
+from xform.core.array import NDARRAYS, ArrayImpl, get_aval, host_value
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Primitive, staging
 from xform.interpreters import reverse
@@ -25,7 +25,7 @@ from xform.interpreters.tangents import is_zero
 class Plan:
     """An operation, linearized for operands of given types, some of which are differentiated."""
 
-    __slots__ = ("_backwards", "forward", "nonzero_out", "out_avals", "residuals", "split", "tangent_avals")
+    __slots__ = ("_backwards", "backward_of_one", "forward", "nonzero_out", "out_avals", "residuals", "split", "tangent_avals")
 
     def __init__(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any], nonzero: tuple[bool, ...]):
         avals = [get_aval(a) for a in args]
@@ -39,6 +39,8 @@ class Plan:
         self.tangent_avals = [a.to_tangent_aval() for a in self.out_avals]
         self.forward = host_function(self.split.forward)
         self._backwards: dict[Any, Callable[..., tuple]] = {}
+        if sum(self.nonzero_out) == 1:
+            self.backward_of_one = self.backward((True,))
 
     def __repr__(self) -> str:
         return f"<plan of {self.split.forward.jaxpr.name}>"
@@ -74,6 +76,22 @@ class LinearCall(Primitive):
 linear_call_p = LinearCall("linear_call")
 
 
+class LinearCallEqn(Eqn):
+    """An equation of `linear_call`, lighter to make than others: there is one for every operation on the tape."""
+
+    __slots__ = ("plan", "residuals")
+    primitive = linear_call_p  # type: ignore[assignment]
+    source = None  # type: ignore[assignment]
+
+    def __init__(self, plan: Plan, residuals: Sequence[Any], invars: Sequence[Var], outvars: Sequence[Var]):
+        self.plan, self.residuals, self.invars, self.outvars = plan, residuals, invars, outvars
+
+    @property
+    def params(self) -> dict[str, Any]:  # type: ignore[override]
+        """As of any equation."""
+        return {"plan": self.plan, "residuals": self.residuals}
+
+
 def _transpose(cts: Sequence[Any], *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:
     transposed = plan.transposed(tuple(not is_zero(ct) for ct in cts))
     known = [ct for ct in cts if not is_zero(ct)]
@@ -82,7 +100,7 @@ def _transpose(cts: Sequence[Any], *tangents: Any, plan: Plan, residuals: Sequen
 
 linear_call_p.transpose = _transpose
 
-_SCALARS = frozenset([np.float64, np.float32, np.int64, np.int32, np.bool_])
+_SCALARS = frozenset([float, int, np.float64, np.float32, np.int64, np.int32, np.bool_])
 
 
 def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -106,7 +124,7 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
             hosts.append(h)
             types.append(a._aval or a.aval)
         elif type(a) in _SCALARS:
-            hosts.append(a)
+            hosts.append(host_value(a))  # host rules take no Python scalars
             types.append(type(a))
         else:
             return NotImplemented
@@ -118,7 +136,7 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
             plans[key] = None
             return NotImplemented
         nonzero = tuple(bit == "1" for bit in bin(mask)[3:])
-        plan = plans[key] = Plan(primitive, [ArrayImpl(h, None, t) if type(t) is not type else h for h, t in zip(hosts, types, strict=True)], params, nonzero)
+        plan = plans[key] = Plan(primitive, [ArrayImpl(h, None, t) if type(t) is not type else t(h) for h, t in zip(hosts, types, strict=True)], params, nonzero)
     token = quiet_begin()
     try:
         outs = plan.forward(*hosts)
@@ -136,7 +154,7 @@ def finish(trace: Any, plan: Plan, outs: Sequence[Any], residuals: list[Any], ta
         if not plan.nonzero_out[0]:
             return out
         var = Var(tape, plan.tangent_avals[0])
-        tape.eqns.append(Eqn(linear_call_p, tangents, {"plan": plan, "residuals": residuals}, (var,)))
+        tape.eqns.append(LinearCallEqn(plan, residuals, tangents, (var,)))
         return reverse.LinearizeTracer(trace, out, var)
     results: list[Any] = [ArrayImpl(o, None, a) for o, a in zip(outs, plan.out_avals, strict=False)]
     outvars = []
@@ -145,23 +163,24 @@ def finish(trace: Any, plan: Plan, outs: Sequence[Any], residuals: list[Any], ta
             outvars.append(Var(tape, plan.tangent_avals[i]))
             results[i] = reverse.LinearizeTracer(trace, results[i], outvars[-1])
     if outvars:
-        tape.eqns.append(Eqn(linear_call_p, tangents, {"plan": plan, "residuals": residuals}, outvars))
+        tape.eqns.append(LinearCallEqn(plan, residuals, tangents, outvars))
     return results
 
 
-def walk_back(eqn: Eqn, cts: Sequence[Any]) -> tuple | None:
+def walk_back(eqn: LinearCallEqn, cts: list[Any]) -> tuple | None:
     """Cotangents of a linear call's operands, as ndarrays; None if its cotangents aren't all on the host."""
-    hosts = []
-    for ct in cts:
+    plan = eqn.plan
+    if len(cts) == 1:
+        (ct,) = cts
         if type(ct) is ArrayImpl:
             ct = ct._host
-        if not isinstance(ct, np.ndarray | np.generic):
-            if ct is None:
-                continue
-            return None
-        hosts.append(ct)
-    params = eqn.params
-    return params["plan"].backward(tuple([ct is not None for ct in cts]))(*params["residuals"], *hosts)
+        return plan.backward_of_one(*eqn.residuals, ct) if isinstance(ct, NDARRAYS) else None
+    hosts = [ct._host if type(ct) is ArrayImpl else ct for ct in cts]
+    mask = tuple([ct is not None for ct in cts])
+    hosts = [ct for ct in hosts if ct is not None]
+    if len(hosts) != sum(mask) or not all([isinstance(ct, NDARRAYS) for ct in hosts]):
+        return None
+    return plan.backward(mask)(*eqn.residuals, *hosts)
 
 
 reverse.Shortcuts.process = staticmethod(process)

@@ -12,10 +12,8 @@ May import: `xform.core`, the other interpreters of derivatives.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xform.backends.numpy import quiet_begin, quiet_end
-from xform.core.array import ArrayImpl, get_aval
+from xform.core.array import NDARRAYS, ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
@@ -129,6 +127,7 @@ def linearize(
         ]
         outs, tangents = split_tracers(trace, LinearizeTracer, function(*args))
         jaxpr, consts = tape.finish([t for t in tangents if type(t) is not Zero])
+        jaxpr.is_tape = True
     return Linearized(outs, [type(t) is not Zero for t in tangents], jaxpr, consts)
 
 
@@ -138,61 +137,63 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
     Equations that don't depend on the inputs are evaluated first.
     """
     values: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
-    linear = {id(v) for v in jaxpr.invars}
-    linear_eqns = []
-    for eqn in jaxpr.eqns:
-        if any(id(v) in linear for v in eqn.invars):
-            linear_eqns.append(eqn)
-            linear.update(id(v) for v in eqn.outvars)
-        else:
-            inputs = [v.val if type(v) is Literal else values[id(v)] for v in eqn.invars]
-            out = eqn.primitive.bind(*inputs, **eqn.params)
-            outs = out if eqn.primitive.multiple_results else [out]
-            values.update((id(v), o) for v, o in zip(eqn.outvars, outs, strict=True))
-
+    linear_eqns = list(jaxpr.eqns) if jaxpr.is_tape else _evaluate_known(jaxpr, values)
     cts: dict[int, Any] = {}
     for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
-        if type(ct) is not Zero and id(var) in linear:
+        if type(ct) is not Zero and type(var) is not Literal and id(var) not in values:
             cts[id(var)] = add_tangents(cts.get(id(var)), ct)
     outer_source, token = state.source, quiet_begin()
     try:
-        _walk_back(linear_eqns, linear, values, cts)
+        _walk_back(linear_eqns, values, cts)
     finally:
         state.source = outer_source
         quiet_end(token)
     return [_as_array(cts[id(v)]) if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
 
 
+def _evaluate_known(jaxpr: Jaxpr, values: dict[int, Any]) -> list[Eqn]:
+    """Evaluate what doesn't depend on the inputs, into `values`; the other equations."""
+    linear = {id(v) for v in jaxpr.invars}
+    linear_eqns = []
+    for eqn in jaxpr.eqns:
+        if any([id(v) in linear for v in eqn.invars]):
+            linear_eqns.append(eqn)
+            linear.update([id(v) for v in eqn.outvars])
+        else:
+            inputs = [v.val if type(v) is Literal else values[id(v)] for v in eqn.invars]
+            out = eqn.primitive.bind(*inputs, **eqn.params)
+            outs = out if eqn.primitive.multiple_results else [out]
+            values.update([(id(v), o) for v, o in zip(eqn.outvars, outs, strict=True)])
+    return linear_eqns
+
+
 def _as_array(ct: Any) -> Any:
-    return ArrayImpl(ct) if isinstance(ct, np.ndarray | np.generic) else ct
+    return ArrayImpl(ct) if isinstance(ct, NDARRAYS) else ct
 
 
-def _walk_back(linear_eqns: list[Eqn], linear: set[int], values: dict[int, Any], cts: dict[int, Any]) -> None:
+def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> None:
     """Transpose equation by equation, from the last one, adding up cotangents in `cts`."""
     pop, get = cts.pop, cts.get
-    while linear_eqns:
-        eqn = linear_eqns.pop()  # lets the residuals go as we walk
-        primitive = eqn.primitive
-        state.source = eqn.source
+    shortcut = Shortcuts.walk_back if state.fast else None
+    while eqns:
+        eqn = eqns.pop()  # lets the residuals go as we walk
         found = [pop(id(v), None) for v in eqn.outvars]
         if all([c is None for c in found]):
             continue
-        if primitive is Shortcuts.linear_call and (outs := Shortcuts.walk_back(eqn, found)) is not None:
-            for var, ct_in in zip(eqn.invars, outs, strict=True):
+        primitive = eqn.primitive
+        outs = None
+        if shortcut is not None and primitive is Shortcuts.linear_call:
+            outs = shortcut(eqn, found)
+        if outs is None:
+            state.source = eqn.source
+            ct: Any = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(eqn.outvars, found, strict=True)]
+            args = [
+                v.val if type(v) is Literal else values[id(v)] if id(v) in values else Linear(v.aval) for v in eqn.invars
+            ]
+            outs = primitive.transpose(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
+        for var, ct_in in zip(eqn.invars, outs, strict=True):
+            if ct_in is not None and type(ct_in) is not Zero:
                 key = id(var)
-                previous = get(key)
-                cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
-            continue
-        cts_out = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(eqn.outvars, found, strict=True)]
-        args = []
-        for v in eqn.invars:
-            if type(v) is Literal:
-                args.append(v.val)
-            else:
-                args.append(Linear(v.aval) if id(v) in linear else values[id(v)])
-        ct = cts_out if primitive.multiple_results else cts_out[0]
-        for var, ct_in in zip(eqn.invars, primitive.transpose(ct, *args, **eqn.params), strict=True):
-            if ct_in is not None and type(ct_in) is not Zero and (key := id(var)) in linear:
                 previous = get(key)
                 cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
 

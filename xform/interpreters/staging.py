@@ -21,6 +21,9 @@ from xform.interpreters import passes
 
 
 
+ARRAYS = (Array, np.ndarray, np.generic)
+
+
 class StagingTrace(Trace):
     """Records equations. Values from outside become constants of the jaxpr."""
 
@@ -50,7 +53,7 @@ class StagingTrace(Trace):
         if isinstance(x, Tracer):
             if x._trace.level >= self.level or not x._trace.alive:
                 raise x.leaked()
-        elif not isinstance(x, Array | np.ndarray | np.generic):  # Python scalars, and what has __array__
+        elif not isinstance(x, ARRAYS):  # Python scalars, and what has __array__
             x = own(x)
         aval = get_aval(x)
         if aval.ndim == 0 and not isinstance(x, Tracer) and aval.dtype != dtypes.float0:

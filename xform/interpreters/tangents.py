@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval
+from xform.core.array import NDARRAYS, get_aval
 from xform.core.avals import ShapedArray
 
 
@@ -81,7 +81,7 @@ def add_tangents(a: Any, b: Any) -> Any:
         return b
     if b is None or type(b) is Zero:
         return a
-    if isinstance(a, np.ndarray | np.generic) and isinstance(b, np.ndarray | np.generic):
+    if isinstance(a, NDARRAYS) and isinstance(b, NDARRAYS):
         return a + b  # on the host, in a backward pass
     return Hooks.add(a, b)
 

@@ -102,17 +102,16 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
     return np.where(zero, ~np.zeros((), x.dtype), quotient)
 
 
-def _is_inexact(x: Any) -> bool:
-    kind = x.dtype.kind
-    return kind in "fc" or (kind == "V" and dtypes.issubdtype(x.dtype, np.floating))
+def _is_integer(x: Any) -> bool:
+    return x.dtype.kind not in "fc" and dtypes.issubdtype(x.dtype, np.integer)
 
 
 def _div_host(x: Any, y: Any) -> Any:
-    return np.true_divide(x, y) if _is_inexact(x) else _truncated_quotient(x, y)
+    return _truncated_quotient(x, y) if _is_integer(x) else np.true_divide(x, y)
 
 
 def _rem_host(x: Any, y: Any) -> Any:
-    return np.fmod(x, y) if _is_inexact(x) else np.where(y == 0, x, x - _truncated_quotient(x, y) * y)
+    return np.where(y == 0, x, x - _truncated_quotient(x, y) * y) if _is_integer(x) else np.fmod(x, y)
 
 
 div_p = elementwise(

@@ -52,7 +52,7 @@ def _select_types(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 def _select_host(which: Any, *cases: Any) -> Any:
-    if which.dtype == bool and len(cases) == 2:
+    if which.dtype.kind == "b" and len(cases) == 2:
         return np.where(which, cases[1], cases[0])
     shape = np.broadcast_shapes(which.shape, *(c.shape for c in cases))
     out = np.array(np.broadcast_to(cases[0], shape))

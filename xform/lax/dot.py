@@ -7,7 +7,7 @@ import enum
 import functools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
 from xform.lax.families import as_operands
+from xform.lax.reductions import accumulator
 from xform.lax.shapes import convert, transpose_p
 
 Dimensions = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
@@ -38,8 +39,8 @@ class Precision(enum.Enum):
         return self.name
 
 
-def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
-    """A precision argument as a pair."""
+def canonical_precision(precision: Any, name: str = "dot_general") -> tuple[Precision, Precision] | None:
+    """The precision argument of lax.`name` as a pair."""
     if precision is None:
         precision = state.default_matmul_precision
         if precision is None:
@@ -52,7 +53,9 @@ def canonical_precision(precision: Any) -> tuple[Precision, Precision] | None:
     pair = precision if isinstance(precision, tuple | list) else (precision, precision)
     out = [names.get(p, p) if isinstance(p, str) else p or Precision.DEFAULT for p in pair]
     if len(out) != 2 or not all(isinstance(p, Precision) for p in out):
-        raise ValueError(f"precision must be a lax.Precision, its name, or a pair of them, got {precision!r}")
+        raise ValueError(
+            f"lax.{name}: precision must be a lax.Precision, its name, or a pair of them, got {precision!r}"
+        )
     return out[0], out[1]
 
 
@@ -63,7 +66,10 @@ def _dot_types(
     for name, aval, contract, batch in (("lhs", x, xc, xb), ("rhs", y, yc, yb)):
         dims = (*contract, *batch)
         if len(set(dims)) != len(dims) or any(not 0 <= d < aval.ndim for d in dims):
-            raise TypeError(f"lax.dot_general: contracting {contract} and batch {batch} don't fit {name} {aval.str_short()}")
+            raise TypeError(
+                f"lax.dot_general: contracting axes {contract} and batch axes {batch} must be different axes of {name} "
+                f"{aval.str_short()}"
+            )
     for kind, xd, yd in (("contracting", xc, yc), ("batch", xb, yb)):
         if [x.shape[d] for d in xd] != [y.shape[d] for d in yd]:
             raise TypeError(
@@ -71,11 +77,21 @@ def _dot_types(
                 f"{y.str_short()} over axes {yd}"
             )
     families.check_same_dtype("dot_general", [x, y])
+    if preferred_element_type is not None:
+        _check_preferred(x.dtype, preferred_element_type)
     shape = [x.shape[d] for d in xb]
     shape += [n for d, n in enumerate(x.shape) if d not in xc and d not in xb]
     shape += [n for d, n in enumerate(y.shape) if d not in yc and d not in yb]
     dtype = x.dtype if preferred_element_type is None else preferred_element_type
     return ShapedArray(tuple(shape), dtype, x.weak_type and y.weak_type and preferred_element_type is None)
+
+
+def _check_preferred(dtype: np.dtype, preferred: np.dtype) -> None:
+    kind, new_kind = dtypes.kinds[dtype], dtypes.kinds[preferred]
+    if kind != new_kind or dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
+        raise TypeError(
+            f"lax.dot_general: preferred_element_type must be of the kind of {dtype} and not narrower, got {preferred}"
+        )
 
 
 def _free(ndim: int, *used: Sequence[int]) -> list[int]:
@@ -84,33 +100,40 @@ def _free(ndim: int, *used: Sequence[int]) -> list[int]:
 
 
 def _dot_host(x: Any, y: Any, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any) -> Any:
-    (xc, yc), (xb, yb) = dimension_numbers
     dtype = x.dtype if preferred_element_type is None else preferred_element_type
-    if x.dtype != dtype:
-        x, y = x.astype(dtype), y.astype(dtype)
-    wide = {1: np.float32, 2: np.float32}.get(dtype.itemsize) if dtypes.issubdtype(dtype, np.floating) else None
-    if wide is not None:  # sums of narrow floats accumulate in float32
+    wide = accumulator(dtype)
+    if x.dtype is not wide:
         x, y = x.astype(wide), y.astype(wide)
-    if x.ndim == y.ndim == 2 and not xb and xc == (1,) and yc == (0,):
-        out = np.matmul(x, y)
-    elif x.ndim == y.ndim == 1 and not xb and xc:
-        out = np.dot(x, y)
-    else:
-        out = _matmul(x, y, xc, yc, xb, yb)
-    if out.dtype != dtype:
-        out = out.astype(dtype)
-    return out
+    out = _host_product(x.ndim, y.ndim, dimension_numbers)(x, y)
+    return out if wide is dtype else out.astype(dtype)
 
 
-def _matmul(x: Any, y: Any, xc: Sequence[int], yc: Sequence[int], xb: Sequence[int], yb: Sequence[int]) -> Any:
-    """Bring both operands to (batch, free, contracted) and (batch, contracted, free), and multiply matrices."""
-    xf, yf = _free(x.ndim, xc, xb), _free(y.ndim, yc, yb)
-    batch = [x.shape[d] for d in xb]
-    rows, columns = [x.shape[d] for d in xf], [y.shape[d] for d in yf]
-    inner = math.prod(x.shape[d] for d in xc)
-    x = np.transpose(x, (*xb, *xf, *xc)).reshape(*batch, math.prod(rows), inner)
-    y = np.transpose(y, (*yb, *yc, *yf)).reshape(*batch, inner, math.prod(columns))
-    return np.matmul(x, y).reshape(*batch, *rows, *columns)
+@functools.lru_cache(1024)
+def _host_product(x_ndim: int, y_ndim: int, dimension_numbers: Dimensions) -> Callable[[Any, Any], Any]:
+    """The fastest of NumPy's products: dot for vectors and matrices, outer, or matmul after transpose and reshape."""
+    (xc, yc), (xb, yb) = dimension_numbers
+    if not xb and len(xc) == 1 and x_ndim <= 2 and y_ndim <= 2:
+        x_last, y_first = xc[0] == x_ndim - 1, yc[0] == 0
+        if x_last:
+            return (lambda x, y: x.dot(y)) if y_first else (lambda x, y: x.dot(y.T))
+        return (lambda x, y: x.T.dot(y)) if y_first else (lambda x, y: x.T.dot(y.T))
+    if not xb and not xc:
+        return np.multiply.outer
+    xf, yf = _free(x_ndim, xc, xb), _free(y_ndim, yc, yb)
+    x_order, y_order = (*xb, *xf, *xc), (*yb, *yc, *yf)
+    nb, nx = len(xb), len(xf)
+    if x_order == tuple(range(x_ndim)) and y_order == tuple(range(y_ndim)) and nx == len(yf) == len(xc) == 1:
+        return np.matmul
+
+    def product(x: Any, y: Any) -> Any:
+        x, y = x.transpose(x_order), y.transpose(y_order)
+        batch, rows, columns = x.shape[:nb], x.shape[nb : nb + nx], y.shape[len(yb) + len(yc) :]
+        inner = math.prod(x.shape[nb + nx :])
+        x = x.reshape(*batch, math.prod(rows), inner)
+        y = y.reshape(*batch, inner, math.prod(columns))
+        return np.matmul(x, y).reshape((*batch, *rows, *columns))
+
+    return product
 
 
 def _dot_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
@@ -160,7 +183,9 @@ def _transpose_plan(
     return numbers, None if permutation == tuple(range(len(axes))) else permutation
 
 
-def _dot_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension_numbers: Any, **params: Any) -> Any:
+def _dot_batch(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, dimension_numbers: Any, **params: Any
+) -> Any:
     (x, y), (dx, dy) = args, dims
     (xc, yc), (xb, yb) = dimension_numbers
 
@@ -190,9 +215,11 @@ def _dot_lower(
     if precision is not None:
         names = ", ".join(f"#stablehlo<precision {p.name}>" for p in precision)
         attributes += f", precision_config = [{names}]"
-    if ctx.platform == "cpu" and ctx.out.dtype != x.dtype:
-        x, y = ctx.convert(x, ctx.out.dtype), ctx.convert(y, ctx.out.dtype)
-    return ctx.op("dot_general", [x, y], ctx.out, attributes)
+    out = ctx.out
+    if ctx.platform == "cpu":  # no kernels for mixed types; narrow floats would be rounded at each step
+        wide = accumulator(out.dtype)
+        x, y, out = ctx.convert(x, wide), ctx.convert(y, wide), out.update(dtype=wide)
+    return ctx.convert(ctx.op("dot_general", [x, y], out, attributes), ctx.out.dtype)
 
 
 dot_general_p = Primitive("dot_general")
@@ -251,3 +278,40 @@ def dot_general(
     )  # fmt: skip
 
 
+@api_boundary
+def dot(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """Product of vectors and matrices, over the last axis of `lhs` and the first of `rhs`.
+
+    With `dimension_numbers` it is `dot_general`.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.dot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
+    [3.0, 7.0]
+    """
+    if dimension_numbers is None:
+        x, y = get_aval(lhs), get_aval(rhs)
+        if x.ndim not in (1, 2) or y.ndim not in (1, 2) or x.shape[-1] != y.shape[0]:
+            raise TypeError(
+                "lax.dot: operands must be vectors or matrices, the last axis of the first as long as the first axis "
+                f"of the second, got {x.str_short()} and {y.str_short()}"
+            )
+        dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+@api_boundary
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Products of matrices, which are the last two axes; the leading axes of both are equal."""
+    x, y = get_aval(lhs), get_aval(rhs)
+    n = x.ndim
+    if n < 2 or y.ndim != n or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
+        raise TypeError(
+            "lax.batch_matmul: operands must be stacks of matrices that can be multiplied, with equal leading axes, "
+            f"got {x.str_short()} and {y.str_short()}"
+        )
+    batch = tuple(range(n - 2))
+    return dot_general(lhs, rhs, (((n - 1,), (n - 2,)), (batch, batch)), precision)

@@ -7,6 +7,7 @@ May import: `xform.core`, `xform.interpreters`.
 """
 
 import enum
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -194,6 +195,7 @@ def _fill_value(fill_value: Any, dtype: np.dtype) -> Any:
     return np.asarray(info.max if info.min == 0 else info.min, dtype)[()]
 
 
+@functools.lru_cache(4096)
 def _gather_types(
     x: ShapedArray,
     indices: ShapedArray,

@@ -7,6 +7,7 @@ one, on the host and in XLA on CPU alike; on a GPU the order is undefined.
 May import: `lax.gather`, the elementwise modules.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -81,6 +82,7 @@ def scatter_family(name: str, ufunc: Any, operation: str | None, accepts: str) -
     """A scatter whose windows are combined by a ufunc, which is `operation` in StableHLO; None: they replace."""
     p = Primitive(name)
 
+    @functools.lru_cache(4096)
     def types(
         x: ShapedArray,
         indices: ShapedArray,

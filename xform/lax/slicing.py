@@ -231,17 +231,25 @@ def start_index_scalars(
             f"lax.{name}: {len(shape)} start indices are needed for shape {tuple(shape)}, got {len(starts)}"
         )
     wrap = [allow_negative] * len(shape) if isinstance(allow_negative, bool) else list(allow_negative)
-    avals = [get_aval(s) for s in starts]
-    for aval in avals:
-        if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
-            raise TypeError(f"lax.{name}: start indices must be integer scalars, got {aval.str_short()}")
-    wrapped = [wrap_index(s, n, w) for s, n, w in zip(starts, shape, wrap, strict=True)]
-    # One dtype for all: int32 if the traced ones are (accelerators like it).
-    traced = {s.dtype for s in wrapped if isinstance(s, Tracer)}
-    dtype = np.dtype(np.int32) if traced == {np.dtype(np.int32)} else dtypes.default_int()
-    low, high = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+    for s in starts:
+        if type(s) is not int:
+            aval = get_aval(s)
+            if aval.ndim or dtypes.kinds.get(aval.dtype, "-") not in "iu":
+                raise TypeError(f"lax.{name}: start indices must be integer scalars, got {aval.str_short()}")
+    return of_one_dtype([wrap_index(s, n, w) for s, n, w in zip(starts, shape, wrap, strict=True)])
+
+
+_INT32 = np.dtype(np.int32)
+
+
+def of_one_dtype(indices: Sequence[Any]) -> list[Any]:
+    """Ints, and scalars from `wrap_index`, in one dtype: int32, which accelerators like, if all traced ones are."""
+    traced = {s.dtype for s in indices if isinstance(s, Tracer)}
+    dtype = _INT32 if traced == {_INT32} else dtypes.default_int()
+    bound = 1 << (8 * dtype.itemsize - 1)
     return [
-        convert(s, dtype, s.weak_type) if isinstance(s, Tracer) else dtype.type(min(max(s, low), high)) for s in wrapped
+        convert(s, dtype, s.weak_type) if isinstance(s, Tracer) else dtype.type(min(max(s, -bound), bound - 1))
+        for s in indices
     ]
 
 
@@ -253,12 +261,13 @@ def wrap_index(index: Any, n: int, wrap: bool) -> Any:
     if not isinstance(index, Tracer):
         index = int(host_value(index))
         return index + n if wrap and index < 0 else index
-    if index.dtype.kind == "u" and index.dtype.itemsize >= dtypes.default_int().itemsize:
-        most = index.dtype.type(dtypes.iinfo(dtypes.default_int()).max)
+    dtype, default = index.dtype, dtypes.default_int()
+    signed = dtypes.kinds[dtype] == "i"
+    if not signed and dtype.itemsize >= default.itemsize:
+        most = dtype.type((1 << (8 * default.itemsize - 1)) - 1)
         index = select_n_p.bind(gt_p.bind(index, most), index, most)
-    wide = dtypes.itemsize_bits(index.dtype) > 32 or index.dtype == np.uint32 or n >= 2**31
-    signed = dtypes.issubdtype(index.dtype, np.signedinteger)
-    index = convert(index, dtypes.default_int() if wide else np.dtype(np.int32), index.weak_type)
+    narrow = dtype.itemsize < 4 or (dtype.itemsize == 4 and signed)
+    index = convert(index, _INT32 if narrow and n < 2**31 else default, index.weak_type)
     if not wrap or not signed:
         return index
     scalar = index.dtype.type

@@ -33,7 +33,7 @@ from xform.lax.arithmetic import (
     sub_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
+from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_in_float32, lower_symmetric
 from xform.lax.powers import rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 
@@ -121,9 +121,8 @@ log1p_p = elementwise(
     _log1p_host,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
-    lower=lower_as(_log1p),
+    lower=lower_in_float32(lower_as(_log1p)),
     lower_complex=lower_as(_log1p_complex),
-    widen=True,
 )
 
 

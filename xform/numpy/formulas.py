@@ -184,7 +184,7 @@ def imag(x: Any) -> Any:
 
 def trunc(x: Any) -> Any:
     """Integer part."""
-    (x,) = promote("trunc", x)
+    (x,) = real_arrays("trunc", *promote("trunc", x))
     if not is_floating(x):
         return array(x)
     return choose(cp.lt_p.bind(x, constant(x, 0)), rd.ceil_p.bind(x), rd.floor_p.bind(x))
@@ -275,6 +275,8 @@ def i0(x: Any) -> Any:
 def bitwise_count(x: Any) -> Any:
     """Number of one bits of the absolute value."""
     (x,) = promote("bitwise_count", x)
+    if dtype_of(x) == bool:
+        return convert(x, np.dtype("uint8"))
     if dtypes.kinds[dtype_of(x)] not in "iu":
         raise TypeError(f"numpy.bitwise_count takes integers, got {shown(x)}")
     return convert(bw.population_count_p.bind(ar.abs_p.bind(x)), np.dtype("uint8"))
@@ -302,6 +304,14 @@ def lexicographic(p: Primitive) -> Any:
         return choose(cp.eq_p.bind(real_x, real_y), imag, p.bind(real_x, real_y))
 
     return function
+
+
+def real_arrays(name: str, *args: Any) -> list[Array]:
+    """Operands as arrays; TypeError if they are complex."""
+    arrays = [array(x) for x in args]
+    if any(is_complex(x) for x in arrays):
+        raise TypeError(f"numpy.{name} takes real numbers, got {', '.join(map(shown, arrays))}")
+    return arrays
 
 
 def _never_zero(y: Any) -> bool:
@@ -432,7 +442,7 @@ fmin = _ignoring_nan("fmin", ar.min_p)
 
 def hypot(x: Any, y: Any) -> Any:
     """sqrt(x**2 + y**2), scaled so that the squares don't overflow."""
-    x, y = array(ar.abs_p.bind(x)), array(ar.abs_p.bind(y))
+    x, y = (ar.abs_p.bind(v) for v in real_arrays("hypot", x, y))
     large, small = ar.max_p.bind(x, y), ar.min_p.bind(x, y)
     large_is_safe = (large != 0) & isfinite(large)
     safe = choose(large_is_safe, large, constant(large, 1))
@@ -466,13 +476,13 @@ def logaddexp2(x: Any, y: Any) -> Any:
 
 def copysign(x: Any, y: Any) -> Any:
     """x with the sign of y."""
-    x, y = array(x), array(y)
+    x, y = real_arrays("copysign", x, y)
     return choose(signbit(x) != signbit(y), -x, x)
 
 
 def heaviside(x: Any, y: Any) -> Any:
     """Step function with value y at 0."""
-    x, y = array(x), array(y)
+    x, y = real_arrays("heaviside", x, y)
     one, zero = constant(x, 1), constant(x, 0)
     step = choose(x > 0, one, choose(x < 0, zero, x))  # NaN stays
     return choose(x == 0, y, step)
@@ -481,7 +491,7 @@ def heaviside(x: Any, y: Any) -> Any:
 def ldexp(x: Any, y: Any) -> Any:
     """x * 2**y."""
     (x,), (y,) = promote_inexact("ldexp", x), promote("ldexp", y)
-    if dtypes.kinds[dtype_of(y)] not in "iu" or is_complex(x):
+    if dtypes.kinds[dtype_of(y)] not in "iub" or is_complex(x):
         raise TypeError(f"numpy.ldexp takes real numbers and integers, got {shown(x)} and {shown(y)}")
     x, y = map(array, fit("ldexp", [x, y]))
     if x.dtype.itemsize < 4:
@@ -489,7 +499,10 @@ def ldexp(x: Any, y: Any) -> Any:
     # In three factors, each a power of two that is a normal number.
     info = dtypes.finfo(x.dtype)
     limit = int(info.maxexp) - 2
-    y = convert(ar.max_p.bind(ar.min_p.bind(y, constant(y, min(3 * limit, 32767))), constant(y, -3 * limit)), np.dtype("int32"))
+    if y.dtype.itemsize > 4:
+        y = ar.min_p.bind(y, constant(y, 3 * limit))
+        y = y if y.dtype.kind == "u" else ar.max_p.bind(y, constant(y, -3 * limit))
+    y = convert(y, np.dtype("int32"))
     for _ in range(3):
         part = ar.max_p.bind(ar.min_p.bind(y, constant(y, limit)), constant(y, -limit))
         x = x * _power_of_two(part, x.dtype)

@@ -87,9 +87,9 @@ def _part(x: Any) -> tuple[Any, Any, int]:
     if isinstance(x, Tracer):
         if x.dtype == np.dtype(bool):
             raise NonConcreteBooleanIndexError(
-                f"the result of indexing with a traced boolean mask of {x.aval} has a shape that depends on its values."
-                f"{x._origin()}\nUse xform.numpy.where(mask, x, other) or x.at[mask].set(scalar), which keep the shape, "
-                "or give xform.numpy.nonzero(mask, size=n) a fixed size; outside of transformations masks work."
+                f"indexing with a traced boolean mask of {x.aval} gives a shape that depends on its values."
+                f"{x._origin()}\nUse xform.numpy.where(mask, x, other) or x.at[mask].set(scalar), which keep the "
+                "shape, or give xform.numpy.nonzero(mask, size=n) a fixed size; outside of transformations masks work."
             )
         if dtypes.issubdtype(x.dtype, np.integer):
             return ARRAY if x.ndim else SCALAR, x, 1

@@ -33,7 +33,7 @@ from xform.lax.scatter import (
 from xform.lax.scatter_apply import scatter_apply
 from xform.lax.scatter_mul import scatter_mul_p
 from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, full, reshape, rev_p, squeeze_p
-from xform.lax.slicing import dynamic_slice_p, dynamic_update_slice_p, start_index_scalars, static_slice
+from xform.lax.slicing import dynamic_slice_p, dynamic_update_slice_p, of_one_dtype, static_slice
 from xform.numpy.formulas import power
 from xform.numpy.index_plans import ARRAY, INT, NEW, SCALAR, SLICE, Item, Plan, holds_tracer, parse, plan_of
 from xform.numpy.promotion import array_of
@@ -197,7 +197,7 @@ def _window(shape: tuple[int, ...], items: Sequence[Item]) -> tuple[list[Any], t
                 raise IndexError(f"a traced index is out of bounds for axis {item.axis} with size 0")
             starts.append(item.value)
             sizes.append(1)
-    return start_index_scalars("getitem", shape, starts, False), tuple(sizes)
+    return of_one_dtype(starts), tuple(sizes)
 
 
 def _iterate_concrete(self: ArrayImpl) -> Iterator[Any]:

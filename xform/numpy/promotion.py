@@ -228,6 +228,16 @@ def inexact_operands(name: str, *args: Any) -> list[Any]:
 _SCALAR_KINDS = {int: "iuf", float: "f"}
 
 
+def _scalar_beside(a: ShapedArray, y: Any) -> Any:
+    """A Python scalar that takes the dtype of the array beside it; None if that isn't obvious."""
+    kind = a.dtype.kind
+    if kind not in _SCALAR_KINDS.get(type(y), "") or not (type(y) is float or -128 < y < 128):
+        return None
+    if a.weak_type:  # the result is weak as well
+        return y if type(y) is float or kind == "i" else float(y) if kind == "f" else None
+    return a.dtype.type(y) if kind != "u" or y >= 0 else None
+
+
 def pair(name: str, x: Any, y: Any) -> Sequence[Any]:
     """`operands` for two, with a short way for arrays of one type and for a Python scalar beside an array."""
     if isinstance(x, Array):
@@ -236,14 +246,10 @@ def pair(name: str, x: Any, y: Any) -> Sequence[Any]:
             b = y.aval
             if a.dtype is b.dtype and (a.shape == b.shape or not a.ndim or not b.ndim):
                 return x, y
-        elif not a.weak_type and a.dtype.kind in _SCALAR_KINDS.get(type(y), ""):
-            if type(y) is float or -128 < y < 128:
-                return x, a.dtype.type(y) if a.dtype.kind != "u" or y >= 0 else to_dtype(name, y, a.dtype)
-    elif isinstance(y, Array):
-        b = y.aval
-        if not b.weak_type and b.dtype.kind in _SCALAR_KINDS.get(type(x), ""):
-            if type(x) is float or -128 < x < 128:
-                return b.dtype.type(x) if b.dtype.kind != "u" or x >= 0 else to_dtype(name, x, b.dtype), y
+        elif (scalar := _scalar_beside(a, y)) is not None:
+            return x, scalar
+    elif isinstance(y, Array) and (scalar := _scalar_beside(y.aval, x)) is not None:
+        return scalar, y
     return operands(name, x, y)
 
 

@@ -17,7 +17,7 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
-from xform.core.trace import Primitive
+from xform.core.trace import Primitive, Tracer
 from xform.lax import reductions as rd
 from xform.lax.comparison import select_n_p
 from xform.lax.cumulative import cumprod_p, cumsum_p
@@ -103,6 +103,9 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                 finally:
                     quiet_end(token)
         try:
+            if isinstance(a, Tracer) and axis is dtype is out is initial is where is None and not keepdims:
+                if (aval := a.aval).inexact:  # what losses end with
+                    return p.bind(a, axes=tuple(range(aval.ndim))) if aval.ndim else a
             no_out(name, out)
             a = array_of(name, a)
             wanted = dtype_argument(name, dtype) or _sum_dtype(a.dtype, promote_integers)

@@ -47,14 +47,14 @@ def _number(name: str, p: Primitive, doc: str, kinds: str = "iufc") -> Any:
     return unary(name, doc, general, p.host, kinds)
 
 
-def _rounded(name: str, p: Primitive, params: dict[str, Any], host: Any, doc: str) -> Any:
+def _rounded(name: str, p: Primitive, doc: str) -> Any:
     """One real argument; integers and booleans are returned as they are."""
 
     def general(x: Any) -> Any:
-        (x,) = promote(name, x)
-        return formulas.array(x) if not formulas.is_floating(x) else p.bind(x, **params)
+        (x,) = formulas.real_arrays(name, *promote(name, x))
+        return p.bind(x) if formulas.is_floating(x) else x
 
-    return unary(name, doc, general, host, "f")
+    return unary(name, doc, general, p.host, "f")
 
 
 def _pairwise(name: str, p: Primitive, doc: str, kinds: str = "iufc", for_bool: Primitive | None = None) -> Any:
@@ -153,8 +153,8 @@ conjugate = conj = unary("conjugate", "Elementwise complex conjugate.", formulas
 real = unary("real", "Real part.", formulas.real, None)
 imag = unary("imag", "Imaginary part; zeros for real arrays.", formulas.imag, None)
 
-floor = _rounded("floor", rd.floor_p, {}, np.floor, "Largest integer that is not greater, as float; integers stay.")
-ceil = _rounded("ceil", rd.ceil_p, {}, np.ceil, "Smallest integer that is not less, as float; integers stay.")
+floor = _rounded("floor", rd.floor_p, "Largest integer that is not greater, as float; integers stay.")
+ceil = _rounded("ceil", rd.ceil_p, "Smallest integer that is not less, as float; integers stay.")
 trunc = unary("trunc", "Integer part, as float; integers stay.", formulas.trunc, np.trunc, "f")
 rint = unary("rint", "Nearest integer, as float; halves go to the even one.", formulas.rint, np.rint, "f")
 

@@ -84,13 +84,13 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     else:
         low, span = _range_of_arrays(low, high, dtype, wide, unsigned)
         low, span = (expand_to(x, shape) if get_aval(x).ndim else x for x in (low, span))
-        rest = lax.rem(lax.full_like(span, half), span)
-        carry = lax.rem(lax.mul(rest, rest), span)
+        rest = _modulo(lax.full_like(span, half), span)
+        carry = _modulo(lax.mul(rest, rest), span)
     first, second = split_data(words)
-    offset = lax.rem(draw(second, shape, unsigned), span)
+    offset = _modulo(draw(second, shape, unsigned), span)
     if not (isinstance(carry, np.generic) and carry == 0):
-        above = lax.mul(lax.rem(draw(first, shape, unsigned), span), carry)
-        offset = lax.rem(lax.add(above, offset), span)
+        above = lax.mul(_modulo(draw(first, shape, unsigned), span), carry)
+        offset = _modulo(lax.add(above, offset), span)
     return lax.convert_element_type(lax.add(lax.convert_element_type(offset, wide), low), dtype)
 
 
@@ -109,6 +109,15 @@ def _range_of_numbers(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
     info = dtypes.iinfo(dtype)
     low = min(max(low, int(info.min)), int(info.max))
     return low, max(min(high, int(info.max) + 1) - low, 1)
+
+
+def _modulo(x: Any, span: Any) -> Any:
+    """``x % span`` of unsigned integers, where 0 stands for 2**n."""
+    if isinstance(span, np.generic):
+        return lax.rem(x, span) if span else x
+    whole = lax.eq(span, span.dtype.type(0))
+    # Not lax.rem(x, 0), which is x: where XLA evaluates it at compile time, the process ends.
+    return lax.select(whole, x, lax.rem(x, lax.add(span, lax.convert_element_type(whole, span.dtype))))
 
 
 def _range_of_arrays(low: Any, high: Any, dtype: np.dtype, wide: np.dtype, unsigned: np.dtype) -> tuple[Any, Any]:
@@ -233,7 +242,8 @@ def categorical(
     rest = logits.shape[:axis] + logits.shape[axis + 1 :]
     shape = rest if shape is None else canonical_shape(shape)
     lead, own = shape[: len(shape) - len(rest)], shape[len(shape) - len(rest) :]
-    if len(shape) < len(rest) or np.broadcast_shapes(own, rest) != own or (not replace and own != rest):
+    fits = len(own) == len(rest) and all(n == m or (n == 1 and replace) for n, m in zip(rest, own))
+    if not fits:
         raise ValueError(
             f"random.categorical: logits of shape {logits.shape} without axis {axis} have shape {rest}, with which "
             f"the result's shape must end, got {shape}"
@@ -308,7 +318,7 @@ def choice(
     else:
         index = lax.slice_in_dim(_shuffle(words, lax.iota(dtypes.default_int(), count), 0), 0, drawn)
     index = lax.reshape(index, shape)
-    return index if population is None else jnp.take(population, index, axis)
+    return index if population is None else _taken(population, index, axis)
 
 
 def _population(name: str, a: Any, axis: int) -> tuple[int, Any, int]:
@@ -324,6 +334,11 @@ def _population(name: str, a: Any, axis: int) -> tuple[int, Any, int]:
         raise ValueError(f"random.{name}: the number of elements must not be negative, got {count}")
     canonical_axis(name, axis, 1)
     return count, None, 0
+
+
+def _taken(x: Any, index: Any, axis: int) -> Any:
+    """The elements of `x` at places along an axis."""
+    return x[(slice(None),) * axis + (index,)]
 
 
 def _probabilities(p: Any, count: int) -> Any:
@@ -367,7 +382,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     order = lax.iota(dtypes.default_int(), count)
     if x is None or not (independent or x.ndim == 1):
         order = _shuffle(words, order, 0)
-        return order if x is None else jnp.take(x, order, axis)
+        return order if x is None else _taken(x, order, axis)
     return _shuffle(words, x, axis)
 
 

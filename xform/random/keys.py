@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import xform.numpy as jnp
 from xform import lax
 from xform.core import dtypes, tree
 from xform.core.array import Array, ArrayImpl, get_aval, own
@@ -143,12 +144,11 @@ class KeyArray:
     def __eq__(self, other: Any) -> Any:
         if not isinstance(other, KeyArray):
             return NotImplemented
-        equal = lax.eq(self._data, other._data)
-        return lax.reduce_and(equal, (equal.ndim - 1,))
+        return jnp.all(jnp.equal(self._data, other._data), axis=-1)
 
     def __ne__(self, other: Any) -> Any:
         equal = self.__eq__(other)
-        return equal if equal is NotImplemented else lax.bitwise_not(equal)
+        return equal if equal is NotImplemented else jnp.logical_not(equal)
 
     __hash__ = None  # type: ignore[assignment]
 
