@@ -319,7 +319,7 @@ def test_jit(op, rng):
         problems += differences(call, got, eager, lambda d: op.ulps * eps(d), 0.1 * (not edges), zeros=edges)
         for change in (strided, big_endian):
             again = call(*map(change, call.arrays))
-            found = differences(call, again, eager, lambda d: 2 * eps(d), 0.1 * (not edges), zeros=edges)
+            found = differences(call, again, eager, lambda d: op.ulps * eps(d), 0.1 * (not edges), zeros=edges)
             problems += [f"{change.__name__} {p}" for p in found]
     for (call, _), a, b in zip(calls, results, odd, strict=True):
         problems += differences(call, b, host(a), lambda d: 0.0, zeros=True)
