@@ -41,7 +41,7 @@ import xform.numpy as xnp, xform, xform.random
 x = xnp.linspace(0.0, 1.0, 5)
 y = (x @ x) * xnp.ones((2, 3)).sum() + x[1:3].mean() - xnp.where(x > 0.5, x, 0.0).max()
 xform.grad(lambda x: xnp.sum(xnp.sin(x) ** 2))(x)
-xform.random.normal(xform.random.key(0), (3,))
+xform.random.uniform(xform.random.key(0), (3,))
 """,
     ],
     ids=["import", "submodules", "eager lax", "eager numpy"],

@@ -55,7 +55,12 @@ class BatchTrace(Trace):
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         vals, dims = self.split(args)
-        out, dim = primitive.batch(self, vals, dims, **params)
+        try:
+            out, dim = primitive.batch(self, vals, dims, **params)
+        except (TypeError, ValueError):
+            if (error := _error_unmapped(primitive, args, params)) is None:
+                raise
+            raise error from None
         if primitive.multiple_results:
             return [self.wrap(o, d) for o, d in zip(out, dim, strict=True)]
         return self.wrap(out, dim)
@@ -80,6 +85,15 @@ class BatchTrace(Trace):
     def wrap(self, val: Any, dim: int | None) -> Any:
         """A tracer, unless the value isn't mapped."""
         return val if dim is None else BatchTracer(self, val, dim)
+
+
+def _error_unmapped(primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Exception | None:
+    """What is wrong with an operation, said of the arrays that the mapped function sees."""
+    try:
+        primitive.abstract_eval(*[get_aval(a) for a in args], **params)
+    except (TypeError, ValueError) as error:
+        return error
+    return None
 
 
 def move_to(x: Any, dim: int | None, size: int, target: int = 0) -> Any:
