@@ -109,6 +109,3 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
         val = manipulation.resize(val, longest)
         val = manipulation.reshape(val, (*longest, *(1,) * (a.ndim - 1)))
     return where(on, val, a)
-
-
-__all__ = ["diag", "diagflat", "diagonal", "fill_diagonal", "trace"]

@@ -46,7 +46,7 @@ def array(x: Any) -> Array:
 
 def dtype_of(x: Any) -> Any:
     """The dtype of an operand."""
-    return get_aval(x).dtype
+    return x.aval.dtype if isinstance(x, Array) else get_aval(x).dtype
 
 
 def is_floating(x: Any) -> bool:

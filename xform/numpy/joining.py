@@ -322,9 +322,3 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     keys = concatenate([places.astype(dtypes.default_int()), arange(n)])
     _, order = lax_sort((keys, arange(count + n)), 0)
     return concatenate([values, arr], axis)[(slice(None),) * axis + (order,)]
-
-
-__all__ = [
-    "append", "block", "column_stack", "concat", "concatenate", "delete", "dstack", "hstack", "insert", "repeat", "stack",
-    "tile", "vstack",
-]  # fmt: skip

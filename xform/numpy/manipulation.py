@@ -391,11 +391,3 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing."""
     value = concrete("trim_zeros", array_of("trim_zeros", filt, "filt"), "filt", "The result's shape depends on it.")
     return array_of("trim_zeros", np.trim_zeros(value, trim) if axis is None else np.trim_zeros(value, trim, axis))
-
-
-__all__ = [
-    "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
-    "dsplit", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "matrix_transpose", "moveaxis", "ndim",
-    "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size", "split",
-    "squeeze", "swapaxes", "transpose", "trim_zeros", "unstack", "vsplit",
-]  # fmt: skip

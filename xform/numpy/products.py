@@ -483,9 +483,3 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") ->
     """The order in which `einsum` would contract, and a report of its cost, as in NumPy."""
     text, arrays = _einsum_arguments("einsum_path", subscripts, operands)
     return np.einsum_path(text, *(np.broadcast_to(np.zeros(()), array_of("einsum_path", a).shape) for a in arrays), optimize=optimize)
-
-
-__all__ = [
-    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot",
-    "vecmat",
-]  # fmt: skip

@@ -561,10 +561,3 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) ->
     """`cumprod` that takes NaN as 1."""
     a, valid = _valid("nancumprod", a)
     return cumprod(select_n_p.bind(valid, a.dtype.type(1), a), axis, dtype, out)
-
-
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "cumprod", "cumsum", "cumulative_prod",
-    "cumulative_sum", "max", "mean", "min", "minmax", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax",
-    "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar", "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip

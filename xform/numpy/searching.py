@@ -331,9 +331,3 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
             raise ValueError(f"numpy.ravel_multi_index: mode must be 'raise', 'wrap' or 'clip', got {how!r}")
         out = out * n + i
     return out
-
-
-__all__ = [
-    "argwhere", "bincount", "compress", "digitize", "extract", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
-    "unravel_index",
-]  # fmt: skip

@@ -234,9 +234,3 @@ def intersect1d(
         place = reductions.argmax(out[:, None] == x[None, :], 1)
         indices.append(where(valid, place, x.size))
     return (out, *indices)
-
-
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values",
-]  # fmt: skip

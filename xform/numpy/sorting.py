@@ -131,6 +131,3 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
         raise ValueError(f"numpy.top_k: k={k} is out of range for the {a.shape[d]} elements along axis {axis}")
     values, places = (slice_in_dim(x, 0, k, axis=d) for x in _ordered(a, d, mode == "largest"))
     return values, places
-
-
-__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex", "top_k"]

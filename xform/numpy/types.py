@@ -9,12 +9,14 @@ import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import Array
-from xform.core.dtypes import can_cast, finfo, iinfo, isdtype, issubdtype, promote_types, scalar_types
+from xform.core.dtypes import scalar_types
 
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan, newaxis = np.inf, np.nan, None
 
 ndarray = Array
+can_cast, finfo, iinfo, isdtype = dtypes.can_cast, dtypes.finfo, dtypes.iinfo, dtypes.isdtype
+issubdtype, promote_types = dtypes.issubdtype, dtypes.promote_types
 dtype = np.dtype
 ComplexWarning = np.exceptions.ComplexWarning
 
@@ -33,7 +35,7 @@ float16, float32, float64, bfloat16 = (scalar_types[n] for n in ("float16", "flo
 complex64, complex128 = scalar_types["complex64"], scalar_types["complex128"]
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
-#: The narrow types, and the others again, by name.
+#: The narrow types, by name.
 narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
 
 
@@ -46,12 +48,3 @@ def result_type(*args: Any) -> np.dtype:
     (dtype('float32'), dtype('int8'), dtype('float64'))
     """
     return dtypes.result_type(*args)
-
-
-__all__ = [
-    "ComplexWarning", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128", "complex64", "complex_",
-    "complexfloating", "csingle", "double", "dtype", "e", "euler_gamma", "finfo", "flexible", "float16", "float32",
-    "float64", "float_", "floating", "generic", "iinfo", "inexact", "inf", "int16", "int32", "int64", "int8", "int_",
-    "integer", "isdtype", "issubdtype", "nan", "ndarray", "newaxis", "number", "object_", "pi", "promote_types",
-    "result_type", "signedinteger", "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
-]  # fmt: skip

@@ -22,6 +22,8 @@ from xform.numpy import formulas
 from xform.numpy.fast import binary, unary
 from xform.numpy.promotion import fit, operands, pair, promote, promote_inexact
 
+_BOOL = np.dtype(bool)
+
 # ---- Kinds of functions ------------------------------------------------------------------------------------
 
 
@@ -69,7 +71,7 @@ def _pairwise(name: str, p: Primitive, doc: str, kinds: str = "iufc", for_bool: 
 
         def general(x: Any, y: Any) -> Any:
             x, y = pair(name, x, y)
-            return for_bool.bind(x, y) if formulas.dtype_of(x) == bool else bind(x, y)
+            return for_bool.bind(x, y) if formulas.dtype_of(x) is _BOOL else bind(x, y)
 
     return binary(name, doc, general, p.host, kinds)
 
