@@ -108,7 +108,7 @@ OPS = [
     Op(
         "dot_general:preferred", preferred, samples, preferred_reference,
         [*INTS[:2], "uint8", *FLOATS[:3], "complex64"], edges=preferred_edges,
-        rtol={"float32": 1e-5, "complex64": 1e-5}, ulps=16, differentiable=False,
+        rtol={"float32": 1e-5, "complex64": 1e-5}, ulps=16,
     ),
     Op(
         "dot_general:precision", precise, lambda rng, dtype: samples(rng, dtype)[3:4], reference,

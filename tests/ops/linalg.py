@@ -242,6 +242,29 @@ def singular(dtype):
         yield Sample((a.astype(dtype),))
 
 
+def pinv(x, cutoff, hermitian=False):
+    return linalg.pinv_p.bind(x, cutoff, hermitian=hermitian)
+
+
+def pinv_reference(x, cutoff, hermitian=False):
+    return np.linalg.pinv(x, cutoff, hermitian=hermitian)
+
+
+def pinv_samples(rng, dtype):
+    """The sample with equal singular values is no exception: here they have derivatives."""
+    part = np.finfo(dtype).dtype
+    for shape in ((3, 3), (4, 2), (2, 2, 3), (0, 2, 3), (0, 0), (2, 0)):
+        yield Sample((matrices(rng, dtype, shape), np.full(shape[:-2], 1e-5, part)))
+    yield Sample((2 * np.eye(4, 2, dtype=dtype), part.type(1e-5)))
+
+
+def hermitian_pinv_samples(rng, dtype):
+    """Without derivatives: a direction must be Hermitian."""
+    part = np.finfo(dtype).dtype
+    yield Sample((hermitian(rng, dtype, (3, 3)), part.type(1e-5)), {"hermitian": True})
+    yield Sample((np.diag([1, 0, 2]).astype(dtype), part.type(1e-5)), {"hermitian": True})
+
+
 # Eigenvalues and singular values. Vectors are determined up to signs or phases, so what is compared are functions of
 # them that don't depend on these: squares of absolute values, and sums of outer products.
 
@@ -401,6 +424,13 @@ OPS = [
     Op("solve", solve, solve_samples, np.linalg.solve, DTYPES, rtol=TOLERANCE, ulps=100,
        errors=[*bad_input("solve", lambda a: solve(a, a)),
                (lambda: solve(np.ones((2, 2)), np.ones((3, 2))), ValueError, r"solve takes .* b f64\[3,2\]")]),
+    Op("inv", linalg.inv_p.bind, square_samples, np.linalg.inv, DTYPES, rtol=TOLERANCE, ulps=100,
+       errors=bad_input("inv", linalg.inv_p.bind)),
+    Op("pinv", pinv, pinv_samples, pinv_reference, DTYPES, rtol=TOLERANCE, ulps=100,
+       errors=[(lambda: pinv(np.ones(3), 0.0), ValueError, r"pinv takes matrices \(\.\.\., m, n\), got f64\[3\]"),
+               (lambda: pinv(np.eye(2), np.ones(2)), ValueError, r"pinv takes a cutoff of shape \(\) .*f64\[2\]")]),
+    Op("pinv:hermitian", pinv, hermitian_pinv_samples, pinv_reference, DTYPES, rtol=TOLERANCE, ulps=100,
+       differentiable=False),
     Op("det", linalg.det_p.bind, square_samples, np.linalg.det, DTYPES, singular, rtol=TOLERANCE, ulps=100,
        errors=bad_input("det", linalg.det_p.bind)),
     Op("slogdet", slogdet, square_samples, lambda x: tuple(np.linalg.slogdet(x)), DTYPES, singular, rtol=TOLERANCE,

@@ -18,17 +18,21 @@ from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, cached_on_jaxpr, last_uses, subjaxprs
 
 
+# Python's operators do the same as these, and on NumPy's scalars ten times faster.
+_OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.negative: "-"}
+
+
 @cached_on_jaxpr
 def host_function(closed: ClosedJaxpr) -> Callable[..., tuple]:
     """The jaxpr as a function of ndarrays (NumPy scalars at rank 0) that returns a tuple of them."""
     names: dict[int, str] = {}
     scope: dict[str, Any] = {}
 
-    def name_of(atom: Any) -> str:
+    def name_of(atom: Any, beside_arrays: bool = False) -> str:
         if type(atom) is Literal:
             name = f"c{len(scope)}"
-            value = np.asarray(atom.val, dtype=atom.aval.dtype)  # a 0-d array is NumPy's fastest scalar operand
-            scope[name] = value
+            value = np.asarray(atom.val, dtype=atom.aval.dtype)
+            scope[name] = value if beside_arrays else value[()]  # the faster operand in either case
             return name
         return names[id(atom)]
 
@@ -41,12 +45,18 @@ def host_function(closed: ClosedJaxpr) -> Callable[..., tuple]:
     lines = [f"def program({', '.join(new_name(v) for v in jaxpr.invars)}):"]
     constants = {id(v) for v in jaxpr.constvars}
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
-        rule = f"h{len(scope)}"
-        scope[rule] = _rule(eqn)
-        args = ", ".join([name_of(v) for v in eqn.invars])
+        beside_arrays = any(v.aval.ndim for v in eqn.invars)
+        args = [name_of(v, beside_arrays) for v in eqn.invars]
+        operator = _OPERATORS.get(eqn.primitive.host)
+        if operator is not None:
+            call = f"{args[0]} {operator} {args[1]}" if len(args) == 2 else f"{operator}{args[0]}"
+        else:
+            rule = f"h{len(scope)}"
+            scope[rule] = _rule(eqn)
+            call = f"{rule}({', '.join(args)})"
         outs = [new_name(v) for v in eqn.outvars]
         left = "".join(f"{o}, " for o in outs) if eqn.primitive.multiple_results else outs[0]
-        lines.append(f"    {left or '_'} = {rule}({args})")
+        lines.append(f"    {left or '_'} = {call}")
         dead = [names[key] for key in dying if key not in constants]
         if dead:
             lines.append(f"    del {', '.join(dead)}")

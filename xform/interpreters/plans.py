@@ -19,6 +19,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Primitive, staging
 from xform.interpreters import reverse
 from xform.interpreters.host import host_function
+from xform.interpreters.reverse import LinearizeTracer
 from xform.interpreters.tangents import is_zero
 
 
@@ -111,7 +112,7 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
     hosts, tangents, types, mask = [], [], [], 1
     for a in args:
         mask += mask
-        if type(a) is reverse.LinearizeTracer:
+        if type(a) is LinearizeTracer:
             if a._trace is not trace:
                 return NotImplemented
             mask += 1
@@ -142,47 +143,71 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
         outs = plan.forward(*hosts)
     finally:
         quiet_end(token)
-    hosts += outs
-    return finish(trace, plan, outs, [hosts[i] for i in plan.residuals], tangents, primitive.multiple_results)
-
-
-def finish(trace: Any, plan: Plan, outs: Sequence[Any], residuals: list[Any], tangents: list[Any], multiple: bool) -> Any:
-    """Put the operation on the tape, and wrap its results."""
+    residuals = plan.residuals
+    if residuals:
+        hosts += outs
+        residuals = [hosts[i] for i in residuals]
+    if primitive.multiple_results:
+        return _record_several(trace, plan, outs, residuals, tangents)
+    out = ArrayImpl(outs[0], None, plan.out_avals[0])
+    if not plan.nonzero_out[0]:
+        return out
     tape = trace.tape
-    if not multiple:
-        out = ArrayImpl(outs[0], None, plan.out_avals[0])
-        if not plan.nonzero_out[0]:
-            return out
-        var = Var(tape, plan.tangent_avals[0])
-        tape.eqns.append(LinearCallEqn(plan, residuals, tangents, (var,)))
-        return reverse.LinearizeTracer(trace, out, var)
+    var = Var(tape, plan.tangent_avals[0])
+    tape.eqns.append(LinearCallEqn(plan, residuals, tangents, (var,)))
+    return LinearizeTracer(trace, out, var)
+
+
+def _record_several(trace: Any, plan: Plan, outs: Sequence[Any], residuals: Sequence[Any], tangents: list[Any]) -> Any:
+    """Put an operation with several results on the tape, and wrap them."""
     results: list[Any] = [ArrayImpl(o, None, a) for o, a in zip(outs, plan.out_avals, strict=False)]
     outvars = []
     for i, nonzero in enumerate(plan.nonzero_out):
         if nonzero:
-            outvars.append(Var(tape, plan.tangent_avals[i]))
-            results[i] = reverse.LinearizeTracer(trace, results[i], outvars[-1])
+            outvars.append(Var(trace.tape, plan.tangent_avals[i]))
+            results[i] = LinearizeTracer(trace, results[i], outvars[-1])
     if outvars:
-        tape.eqns.append(LinearCallEqn(plan, residuals, tangents, outvars))
+        trace.tape.eqns.append(LinearCallEqn(plan, residuals, tangents, outvars))
     return results
 
 
-def walk_back(eqn: LinearCallEqn, cts: list[Any]) -> tuple | None:
-    """Cotangents of a linear call's operands, as ndarrays; None if its cotangents aren't all on the host."""
-    plan = eqn.plan
-    if len(cts) == 1:
-        (ct,) = cts
-        if type(ct) is ArrayImpl:
-            ct = ct._host
-        return plan.backward_of_one(*eqn.residuals, ct) if isinstance(ct, NDARRAYS) else None
-    hosts = [ct._host if type(ct) is ArrayImpl else ct for ct in cts]
-    mask = tuple([ct is not None for ct in cts])
-    hosts = [ct for ct in hosts if ct is not None]
-    if len(hosts) != sum(mask) or not all([isinstance(ct, NDARRAYS) for ct in hosts]):
-        return None
-    return plan.backward(mask)(*eqn.residuals, *hosts)
+def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
+    """Take linear calls off the end of the tape and transpose them, as long as their cotangents are on the host.
+
+    Cotangents are ndarrays here.
+    """
+    pop, get = cts.pop, cts.get
+    while eqns:
+        eqn = eqns[-1]
+        if type(eqn) is not LinearCallEqn:
+            return
+        outvars = eqn.outvars
+        if len(outvars) == 1:
+            key = id(outvars[0])
+            ct = pop(key, None)
+            if ct is None:
+                eqns.pop()
+                continue
+            host = ct._host if type(ct) is ArrayImpl else ct
+            if not isinstance(host, NDARRAYS):
+                cts[key] = ct
+                return
+            outs = eqn.plan.backward_of_one(*eqn.residuals, host)
+        else:
+            found = [get(id(v)) for v in outvars]
+            hosts = [ct._host if type(ct) is ArrayImpl else ct for ct in found if ct is not None]
+            if not all([isinstance(ct, NDARRAYS) for ct in hosts]):
+                return
+            for v in outvars:
+                pop(id(v), None)
+            mask = tuple([ct is not None for ct in found])
+            outs = eqn.plan.backward(mask)(*eqn.residuals, *hosts) if hosts else ()
+        eqns.pop()
+        for var, out in zip(eqn.invars, outs):  # noqa: B905
+            key = id(var)
+            previous = get(key)
+            cts[key] = out if previous is None else previous + out
 
 
 reverse.Shortcuts.process = staticmethod(process)
 reverse.Shortcuts.walk_back = staticmethod(walk_back)
-reverse.Shortcuts.linear_call = linear_call_p

@@ -28,22 +28,16 @@ class Shortcuts:
     """Faster ways outside `jit`; `interpreters.plans`, which is built on this module, fills them in."""
 
     process: Callable[..., Any]  # of LinearizeTrace
-    walk_back: Callable[..., Any]  # for an equation of `linear_call`
-    linear_call: Primitive
+    walk_back: Callable[..., Any]  # for equations of `linear_call`
 
 
 class LinearizeTracer(Tracer):
     """A primal value with the tape's variable for its tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("aval", "primal", "tangent")
 
     def __init__(self, trace: "LinearizeTrace", primal: Any, tangent: Var):
-        self._trace, self.primal, self.tangent = trace, primal, tangent
-
-    @property
-    def aval(self) -> ShapedArray:  # type: ignore[override]
-        """The aval of the primal value."""
-        return self.primal.aval
+        self._trace, self.primal, self.tangent, self.aval = trace, primal, tangent, get_aval(primal)
 
 
 class Tape(StagingTrace):
@@ -176,21 +170,21 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> 
     pop, get = cts.pop, cts.get
     shortcut = Shortcuts.walk_back if state.fast else None
     while eqns:
+        if shortcut is not None:
+            shortcut(eqns, cts)
+            if not eqns:
+                break
         eqn = eqns.pop()  # lets the residuals go as we walk
         found = [pop(id(v), None) for v in eqn.outvars]
         if all([c is None for c in found]):
             continue
         primitive = eqn.primitive
-        outs = None
-        if shortcut is not None and primitive is Shortcuts.linear_call:
-            outs = shortcut(eqn, found)
-        if outs is None:
-            state.source = eqn.source
-            ct: Any = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(eqn.outvars, found, strict=True)]
-            args = [
-                v.val if type(v) is Literal else values[id(v)] if id(v) in values else Linear(v.aval) for v in eqn.invars
-            ]
-            outs = primitive.transpose(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
+        state.source = eqn.source
+        ct: Any = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(eqn.outvars, found, strict=True)]
+        args = [
+            v.val if type(v) is Literal else values[id(v)] if id(v) in values else Linear(v.aval) for v in eqn.invars
+        ]
+        outs = primitive.transpose(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
         for var, ct_in in zip(eqn.invars, outs, strict=True):
             if ct_in is not None and type(ct_in) is not Zero:
                 key = id(var)

@@ -63,6 +63,8 @@ def check_axes(name: str, axes: Any, ndim: int, what: str) -> tuple[int, ...]:
 def canonical_axes(name: str, x: Any, axes: Any) -> tuple[int, ...]:
     """Axes of `x` as a sorted tuple of distinct non-negative ints; None: all."""
     aval = get_aval(x)
+    if type(axes) is tuple and len(axes) == 1 and type(axes[0]) is int and 0 <= axes[0] < aval.ndim:
+        return axes
     return tuple(range(aval.ndim)) if axes is None else check_axes(name, axes, aval.ndim, aval.str_short())
 
 

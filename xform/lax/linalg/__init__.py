@@ -6,6 +6,7 @@ May import: the elementwise modules of `lax`, its shapes, slices, products and l
 from xform.lax.linalg.cholesky import cholesky, cholesky_p
 from xform.lax.linalg.eig import EigImplementation, eig, eig_p
 from xform.lax.linalg.eigh import EighImplementation, eigh, eigh_p
+from xform.lax.linalg.inverse import inv_p, pinv_p
 from xform.lax.linalg.lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from xform.lax.linalg.matrices import triangle_p
 from xform.lax.linalg.qr import householder_product, householder_product_p, qr, qr_p

@@ -1,6 +1,6 @@
 """Linear equations with general square matrices, and determinants.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.qr`, `lax.linalg.triangular_solve`.
+May import: `lax.linalg.matrices` and the decompositions beside it.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax.arithmetic import abs_p, add_p, complex_p, imag_p, mul_p, neg_p, real_p, sign_p, sub_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import constant, is_complex, real_dtype
+from xform.lax.linalg.inverse import inv_p
 from xform.lax.linalg.lu import inverse_permutation, lu_p, permuted
 from xform.lax.linalg.matrices import (
     adjoint,
@@ -27,7 +28,6 @@ from xform.lax.linalg.matrices import (
     check_matrices,
     diagonal,
     diagonal_matrix,
-    identity,
     matmul,
     row_scaled,
     transposed,
@@ -142,11 +142,6 @@ def solve(a: Any, b: Any) -> Any:
     check_matrices("solve", get_aval(a), square=True)
     lu, _, permutation = lu_p.bind(a)
     return solve_p.bind(a, lu, permutation, b, transpose_a=False)
-
-
-def inverse(a: Any) -> Any:
-    """The inverse matrices."""
-    return solve(a, identity(a.shape, a.dtype))
 
 
 # det(x) and slogdet(x): [sign, log of the modulus]
@@ -265,7 +260,7 @@ def _slogdet_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
     sign, log = slogdet_p.bind(x)
     if type(t) is Zero:
         return [sign, log], [zero_of(sign), zero_of(log)]
-    change = _trace_of_product(inverse(x), t)
+    change = _trace_of_product(inv_p.bind(x), t)
     if not is_complex(x):
         return [sign, log], [zero_of(sign), change]
     turn = complex_p.bind(constant(log, 0), imag_p.bind(change))
