@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import get_aval
+from xform.core.array import ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
@@ -162,7 +162,8 @@ def _integer_of(dtype: np.dtype) -> np.dtype:
 
 
 def _scalar(dtype: np.dtype, value: int) -> Any:
-    return np.asarray(value, dtype)[()]
+    """A constant of 64 bits even where x64 is disabled, which would narrow a NumPy scalar."""
+    return ArrayImpl(np.asarray(value, dtype)[()], None, ShapedArray((), dtype))
 
 
 def _by_bits(x: Any) -> Any:
@@ -212,9 +213,9 @@ def _order(keys: Sequence[Any], dimension: int) -> Any:
     for key in reversed(keys):
         if order is not None:
             key = take_along(key, order, dimension)
-        packed = or_p.bind(shift_left_p.bind(convert(key, _index_dtype), np.int64(32)), index)
+        packed = or_p.bind(shift_left_p.bind(convert(key, _index_dtype), _scalar(_index_dtype, 32)), index)
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=False, num_keys=1)
-        found = and_p.bind(packed, np.int64(2**32 - 1))
+        found = and_p.bind(packed, _scalar(_index_dtype, 2**32 - 1))
         order = found if order is None else take_along(order, found, dimension)
     return order
 
