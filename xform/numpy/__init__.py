@@ -6,7 +6,7 @@ Arrays are immutable: there is no ``out=``, and ``x.at[i].set(y)`` instead of ``
 May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 """
 
-from xform.numpy import functional, indexing, methods, protocols, types, ufuncs
+from xform.numpy import functional, indexing, methods, protocols, types, ufuncs, updates
 from xform.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,
     fromfunction, fromiter, fromstring, full, full_like, geomspace, identity, linspace, logspace, meshgrid,
@@ -29,6 +29,7 @@ from xform.numpy.grids import (
     c_, diag_indices, diag_indices_from, index_exp, indices, ix_, mask_indices, mgrid, ogrid, r_, s_,
     tril_indices, tril_indices_from, triu_indices, triu_indices_from,
 )  # fmt: skip
+from xform.numpy.indexing import take, take_along_axis
 from xform.numpy.joining import (
     append, block, column_stack, concat, concatenate, delete, dstack, hstack, insert, repeat, stack, tile,
     vstack,

@@ -61,7 +61,7 @@ def parse(shape: tuple[int, ...], index: Any, wrap: bool = True, check: bool = T
         elif kind is INT:
             items.append(_integer(value, axis, shape[axis], wrap, check))
         elif kind is SCALAR or (kind is ARRAY and n):
-            items.append(Item(kind, axis, _in_bounds(value, axis, shape[axis], wrap, check)))
+            items.append(Item(kind, axis, in_bounds(value, axis, shape[axis], wrap, check)))
         elif kind == "mask":
             items += _mask(value, axis, shape)
         else:  # a new axis, a boolean scalar, an ellipsis for no axes
@@ -143,7 +143,7 @@ def out_of_bounds(i: int, axis: int, n: int) -> IndexError:
     return IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
 
 
-def _in_bounds(x: Any, axis: int, n: int, wrap: bool, check: bool) -> Any:
+def in_bounds(x: Any, axis: int, n: int, wrap: bool, check: bool) -> Any:
     """An array of indices along an axis of length n, with negative ones replaced and known ones checked."""
     if not n and math.prod(x.shape):
         raise IndexError(f"index array of shape {x.shape} is out of bounds for axis {axis} with size 0")
