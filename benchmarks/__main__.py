@@ -20,9 +20,12 @@ from benchmarks import harness
 from benchmarks.bounds import BOUNDS
 
 THEMES = ("startup", "eager", "gradients", "staging", "compiled", "first_call")
-# Of the environment: executables of earlier runs, and what may hold NumPy's BLAS to an old processor's code.
+# Of the environment: executables of earlier runs, what may hold NumPy's BLAS to an old processor's code, and what keeps
+# Python from storing compiled modules (JAX's are compiled when pip installs it).
 LEFT_OUT = {
+    "PYTHONDONTWRITEBYTECODE",
     "XFORM_CACHE_DIR",
+    "XFORM_COMPILATION_CACHE_DIR",
     "JAX_COMPILATION_CACHE_DIR",
     "XLA_FLAGS",
     "OPENBLAS_CORETYPE",

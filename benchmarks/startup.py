@@ -23,6 +23,8 @@ def rows(quick: bool) -> Iterator[Row]:
     packages = {"xform": "xform", "JAX": "jax"}
     for name, program in PROGRAMS.items():
         times: dict[str, list[float]] = {library: [] for library in packages}
+        for package in packages.values():  # compiles its modules
+            subprocess.run([sys.executable, "-c", f"import {package}"], check=True)
         for i in range(3 if quick else 9):
             for library in rotated(list(packages), i):
                 script = CLOCK.format(program=program.format(package=packages[library]))
