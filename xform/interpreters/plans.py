@@ -67,14 +67,12 @@ class LinearCall(Primitive):
     It is never bound in another interpretation: applied to anything but a tape, it is its linear program.
     """
 
-    multiple_results = True
-
     def bind(self, *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:  # type: ignore[override]
         linear = plan.split.linear
         return eval_jaxpr(linear.jaxpr, linear.consts, *map(ArrayImpl, residuals), *tangents)
 
 
-linear_call_p = LinearCall("linear_call")
+linear_call_p = LinearCall("linear_call", multiple_results=True)
 
 
 class LinearCallEqn(Eqn):
