@@ -76,8 +76,8 @@ class Option:
         _derive_defaults()
         refresh()
 
-    def __call__(self, value: Any = True) -> "_Setting":
-        return _Setting(self.name, self.parse(value))
+    def __call__(self, new_val: Any = True) -> "_Setting":
+        return _Setting(self.name, self.parse(new_val))
 
     def __repr__(self) -> str:
         return f"{self.name}={self.value!r}"
@@ -121,7 +121,7 @@ def _derived(s: Any) -> dict[str, Any]:
         s.enable_x64, s.numpy_dtype_promotion, s.numpy_rank_promotion, s.default_matmul_precision, s.axis_env_key,
     )  # fmt: skip
     return {
-        "fast": plain and s.eager == "numpy",
+        "fast": plain and s.eager == "numpy" and s.numpy_rank_promotion == "allow",
         "trace_context": context,
         "run_context": context if plain and not s.disable_jit else None,
     }
@@ -175,7 +175,7 @@ small_programs = Option(
     "Where `jit` runs programs that NumPy finishes before XLA starts.",
 )
 default_device = Option("default_device", None, _anything, "The device for new arrays and for `jit`; None: the first.")
-disable_jit = Option("disable_jit", False, _flag, "Run jitted functions as plain Python.")
+_disable_jit = Option("disable_jit", False, _flag, "Run jitted functions as plain Python.")
 debug_nans = Option("debug_nans", False, _flag, "Raise FloatingPointError at the operation that makes a NaN.")
 debug_infs = Option("debug_infs", False, _flag, "Raise FloatingPointError at the operation that makes an infinity.")
 enable_checks = Option("enable_checks", False, _flag, "Type check every jaxpr after every transformation.")
@@ -255,6 +255,19 @@ class Config:
 
 
 config = Config()
+
+
+def disable_jit(disable: bool = True) -> _Setting:
+    """``with disable_jit():`` jitted functions run as plain Python, for debugging.
+
+    Examples
+    --------
+    >>> import xform
+    >>> with xform.disable_jit():
+    ...     xform.jit(lambda x: print("value:", x))(1.0)
+    value: 1.0
+    """
+    return _disable_jit(disable)
 
 
 def x64() -> bool:
