@@ -46,7 +46,7 @@ def test_parts_are_those_of_the_whole():
     key = np.array([3, 4], "uint32")
 
     def draw(n):
-        return np.asarray(random_bits.threefry2x32_p.bind(key, shape=(n,), kind="uint64"))
+        return np.asarray(random_bits.threefry2x32_p.bind(key, shape=(n,), dtype=np.dtype("uint64")))
 
     sizes = (5, random_bits.FEW, random_bits.FEW + 1, random_bits.TILE + 1, 2 * random_bits.TILE + 7)
     whole = draw(max(sizes))
@@ -60,7 +60,7 @@ def test_block_numbers_of_two_words(monkeypatch):
     key = np.array([3, 4], "uint32")
 
     def draw(key):
-        return random_bits.threefry2x32_p.bind(key, shape=(3, 4), kind="uint32")
+        return random_bits.threefry2x32_p.bind(key, shape=(3, 4), dtype=np.dtype("uint32"))
 
     narrow = np.asarray(xform.jit(draw)(key))
     monkeypatch.setattr(random_bits, "ONE_WORD", 4)

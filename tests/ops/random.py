@@ -15,7 +15,7 @@ from xform.core.dtypes import finfo
 from xform.lax.random_bits import threefry2x32_p
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-KINDS = ("uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "key")
+DTYPES = ("uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", None)
 
 
 def block(key, number):
@@ -34,24 +34,23 @@ def block(key, number):
     return [(words[0] + schedule[2]) % 2**32, (words[1] + schedule[0] + 5) % 2**32]
 
 
-def made_of(x0, x1, kind):
-    if kind == "key":
+def made_of(x0, x1, dtype):
+    if dtype is None:
         return np.array([x0, x1], "uint32")
-    if kind.startswith("uint"):
-        return np.dtype(kind).type(x0 << 32 | x1 if kind == "uint64" else (x0 ^ x1) % 2 ** int(kind[4:]))
-    dtype = as_dtype(kind)
+    if dtype.kind == "u":
+        return dtype.type(x0 << 32 | x1 if dtype == "uint64" else (x0 ^ x1) % 2 ** (8 * dtype.itemsize))
     width = 8 if finfo(dtype).nmant < 8 else dtype.itemsize * 8
-    whole = int(made_of(x0, x1, f"uint{width}"))
+    whole = int(made_of(x0, x1, np.dtype(f"uint{width}")))
     return dtype.type(float(Fraction(whole >> width - finfo(dtype).nmant, 2 ** finfo(dtype).nmant)))
 
 
-def reference(keys, number=None, *, shape, kind):
-    tail = (2,) if kind == "key" else ()
-    out = np.empty((*keys.shape[:-1], math.prod(shape), *tail), "uint32" if kind == "key" else as_dtype(kind))
+def reference(keys, number=None, *, shape, dtype):
+    tail = (2,) if dtype is None else ()
+    out = np.empty((*keys.shape[:-1], math.prod(shape), *tail), dtype or "uint32")
     for at in itertools.product(*map(range, keys.shape[:-1])):
         for i in range(math.prod(shape)):
             count = i if number is None else int(number[at])
-            out[(*at, i)] = made_of(*block([int(k) for k in keys[at]], count), kind)
+            out[(*at, i)] = made_of(*block([int(k) for k in keys[at]], count), dtype)
     return out.reshape((*keys.shape[:-1], *shape, *tail))
 
 
@@ -62,27 +61,29 @@ def random_words(rng, *shape):
 def samples(rng, dtype):
     keys = ((), (), (), (), (3,), (2, 1), (0,))
     shapes = ((), (3,), (0, 2), (1, 4, 1), (2, 2), (), (2,))
-    for key, shape, kind in zip(keys, shapes, KINDS):
-        yield Sample((random_words(rng, *key, 2),), {"shape": shape, "kind": kind})
-    for kind in KINDS:  # 300 blocks are computed by NumPy, fewer by Python's integers
-        yield Sample((random_words(rng, 2),), {"shape": (300,), "kind": kind})
-        yield Sample((random_words(rng, 2, 2),), {"shape": (5,), "kind": kind})
+    for key, shape, name in zip(keys, shapes, DTYPES):
+        yield Sample((random_words(rng, *key, 2),), {"shape": shape, "dtype": name and as_dtype(name)})
+    for name in DTYPES:  # 300 blocks are computed by NumPy, fewer by Python's integers
+        yield Sample((random_words(rng, 2),), {"shape": (300,), "dtype": name and as_dtype(name)})
+        yield Sample((random_words(rng, 2, 2),), {"shape": (5,), "dtype": name and as_dtype(name)})
 
 
 def numbered(rng, dtype):
-    for shape, kind in (((), "key"), ((3,), "uint32"), ((150, 2), "float64")):
-        yield Sample((random_words(rng, *shape, 2), random_words(rng, *shape)), {"shape": (), "kind": kind})
+    for shape, name in (((), None), ((3,), "uint32"), ((150, 2), "float64")):
+        yield Sample(
+            (random_words(rng, *shape, 2), random_words(rng, *shape)), {"shape": (), "dtype": name and as_dtype(name)}
+        )
 
 
 def edges(dtype):
     ends = np.array([0, 1, 2**31, 2**32 - 1], "uint32")
     keys = np.array(list(itertools.product(ends, ends)))
-    few = {"shape": (), "kind": "key"}
-    return [Sample((keys,), {"shape": (2,), "kind": "key"}), Sample((np.array([[5, 6], [0, 0]], "uint32"),), few)]
+    few = {"shape": (), "dtype": None}
+    return [Sample((keys,), {"shape": (2,), "dtype": None}), Sample((np.array([[5, 6], [0, 0]], "uint32"),), few)]
 
 
-def bind(*args, shape, kind):
-    return threefry2x32_p.bind(*args, shape=shape, kind=kind)
+def bind(*args, shape, dtype):
+    return threefry2x32_p.bind(*args, shape=shape, dtype=dtype)
 
 
 bind.__name__ = "random"
@@ -98,12 +99,12 @@ OPS = [
         edges=edges,
         errors=[
             (
-                lambda: bind(np.zeros(3, "uint32"), shape=(), kind="key"),
+                lambda: bind(np.zeros(3, "uint32"), shape=(), dtype=None),
                 TypeError,
                 r"random.* got u32\[3\]",
             ),
-            (lambda: bind(np.zeros(2), shape=(), kind="key"), TypeError, r"random.* got f64\[2\]"),
-            (lambda: bind(np.uint32(2), shape=(), kind="key"), TypeError, r"random.* got u32\[\]"),
+            (lambda: bind(np.zeros(2), shape=(), dtype=None), TypeError, r"random.* got f64\[2\]"),
+            (lambda: bind(np.uint32(2), shape=(), dtype=None), TypeError, r"random.* got u32\[\]"),
         ],
     ),
     Op(
@@ -113,13 +114,13 @@ OPS = [
         reference,
         ("uint32",),
         errors=[
-            (lambda: bind(pair, pair, shape=(), kind="key"), TypeError, r"random.*got u32\[2\] and shape \(\)"),
+            (lambda: bind(pair, pair, shape=(), dtype=None), TypeError, r"random.*got u32\[2\] and shape \(\)"),
             (
-                lambda: bind(pair, np.uint32(1), shape=(3,), kind="key"),
+                lambda: bind(pair, np.uint32(1), shape=(3,), dtype=None),
                 TypeError,
                 r"random.*got u32\[\] and",
             ),
-            (lambda: bind(pair, np.int32(1), shape=(), kind="key"), TypeError, r"random.*got i32\[\]"),
+            (lambda: bind(pair, np.int32(1), shape=(), dtype=None), TypeError, r"random.*got i32\[\]"),
         ],
     ),
 ]

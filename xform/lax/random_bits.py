@@ -37,22 +37,22 @@ GROUPS = (
     ((13, 15, 26, 6), 2, 0),
 )
 
-# What the two words of a block become: the words themselves, bits, or a float of [0, 1).
-BITS = {f"uint{n}": np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
+# The two words of a block become bits (one of these dtypes) or a float of [0, 1); dtype None: they stay what they are.
+BITS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
+UNSIGNED = frozenset(BITS.values())
 
 
 @functools.cache
-def _float_layout(kind: str) -> tuple[np.dtype, np.dtype, np.dtype, Any, Any]:
-    """Of a float type: itself, the bits drawn, the unsigned integer of its size, the shift, the bits of 1.0.
+def _float_layout(dtype: np.dtype) -> tuple[np.dtype, np.dtype, Any, Any]:
+    """Of a float type: the bits drawn, the unsigned integer of its size, the shift, the bits of 1.0.
 
     A float of [1, 2) has the exponent of 1.0, and random bits for its fraction.
     """
-    dtype = dtypes.by_name[kind]
     fraction = int(dtypes.finfo(dtype).nmant)
-    whole = BITS[f"uint{8 * dtype.itemsize}"]
-    drawn = BITS["uint8"] if fraction < 8 else whole
+    whole = BITS[8 * dtype.itemsize]
+    drawn = BITS[8] if fraction < 8 else whole
     one = np.ones((), dtype).view(whole)
-    return dtype, drawn, whole, np.array(8 * drawn.itemsize - fraction, whole), one
+    return drawn, whole, np.array(8 * drawn.itemsize - fraction, whole), one
 
 
 # ---- On the host -------------------------------------------------------------------------------------------
@@ -61,23 +61,23 @@ TILE = 1 << 14  # blocks at once: their words fit into the cache
 FEW = 256  # up to so many blocks Python's integers are faster than NumPy's overhead
 
 
-def _threefry_host(key: Any, *number: Any, shape: tuple[int, ...], kind: str) -> Any:
-    if key.ndim == 1 and not number and (n := math.prod(shape)) <= FEW:  # the common case, on the short way
-        ones, _, numbers = _lanes(n)
-        words = _few_blocks(int(key[0]) * ones, int(key[1]) * ones, 0, numbers, n)
-        return _combine(*words, kind).reshape((*shape, 2) if kind == "key" else shape)
+def _threefry_host(key: Any, *number: Any, shape: tuple[int, ...], dtype: np.dtype | None) -> Any:
+    if key.ndim == 1 and (n := math.prod(shape)) <= FEW:  # the common case, on the short way
+        ones, _, lanes = _lanes(n)
+        words = _few_blocks(int(key[0]) * ones, int(key[1]) * ones, 0, int(number[0]) if number else lanes, n)
+        return _combine(*words, dtype).reshape((*shape, 2) if dtype is None else shape)
     batch = key.shape[:-1]
     m, n = math.prod(batch), math.prod(shape)
     keys = key.reshape(m, 2)
     numbers = number[0].reshape(m, 1) if number else None
-    out = np.empty((m, n, 2) if kind == "key" else (m, n), _result_dtype(kind))
+    out = np.empty((m, n, 2) if dtype is None else (m, n), dtype or U32)
     for rows, columns in _tiles(m, n):
         k0, k1 = keys[rows, :1], keys[rows, 1:]
         size = (rows.stop - rows.start, columns.stop - columns.start)
         first = np.arange(size[1], dtype=U32) if numbers is None else numbers[rows]
         x0 = np.full(size, columns.start >> 32, U32)
         x1 = np.add(first, np.uint32(columns.start & MASK), out=np.empty(size, U32))
-        out[rows, columns] = _combine(*_blocks(k0, k1, x0, x1), kind)
+        out[rows, columns] = _combine(*_blocks(k0, k1, x0, x1), dtype)
     return out.reshape(batch + shape + out.shape[2:])
 
 
@@ -149,25 +149,25 @@ def _unpack(words: int, n: int) -> Any:
     return np.frombuffer(words.to_bytes(8 * n, "little"), "<u4")[::2]
 
 
-def _combine(x0: Any, x1: Any, kind: str) -> Any:
-    """What `kind` says of the two words."""
-    if kind == "key":
+def _combine(x0: Any, x1: Any, dtype: np.dtype | None) -> Any:
+    """What the two words become."""
+    if dtype is None:
         out = np.empty((*x0.shape, 2), U32)
         out[..., 0], out[..., 1] = x0, x1
         return out
-    if kind not in BITS:
-        return _unit_host(_combine(x0, x1, _float_layout(kind)[1].name), kind)
-    if kind != "uint64":
-        return (x0 ^ x1).astype(BITS[kind], copy=False)
+    if dtype not in UNSIGNED:
+        return _unit_host(_combine(x0, x1, _float_layout(dtype)[0]), dtype)
+    if dtype != U64:
+        return (x0 ^ x1).astype(dtype, copy=False)
     out = x0.astype(U64)
     out <<= 32
     out |= x1
     return out
 
 
-def _unit_host(bits: Any, kind: str) -> Any:
+def _unit_host(bits: Any, dtype: np.dtype) -> Any:
     """Floats of [0, 1) from random bits."""
-    dtype, _, whole, shift, one = _float_layout(kind)
+    _, whole, shift, one = _float_layout(dtype)
     bits = bits.astype(whole, copy=False)
     bits >>= shift
     bits |= one
@@ -177,7 +177,7 @@ def _unit_host(bits: Any, kind: str) -> Any:
 # ---- In XLA ------------------------------------------------------------------------------------------------
 
 
-def _threefry_lower(ctx: Context, key: Value, *number: Value, shape: tuple[int, ...], kind: str) -> Value:
+def _threefry_lower(ctx: Context, key: Value, *number: Value, shape: tuple[int, ...], dtype: np.dtype | None) -> Value:
     batch = key.shape[:-1]
     full = ShapedArray(batch + shape, U32)
     words = ShapedArray(batch, U32)
@@ -209,7 +209,7 @@ def _threefry_lower(ctx: Context, key: Value, *number: Value, shape: tuple[int, 
             x1 = binary("xor", binary("or", left, right), x0)
         x0 = binary("add", x0, in_full(keys[a]))
         x1 = binary("add", x1, in_full(binary("add", keys[b], constant(i, words))))
-    out = _combine_lower(ctx, x0, x1, kind)
+    out = _combine_lower(ctx, x0, x1, dtype)
     # XLA on CPU copies operations into each loop that uses their result; 130 of them should stay alone, so that they
     # run once, and compile once for all draws of one shape (six draws in a program: 0.7 s instead of 1.4).
     return ctx.op("optimization_barrier", [out], out.aval) if ctx.platform == "cpu" else out
@@ -236,20 +236,20 @@ def _block_numbers(
     return spread(high), spread(index)
 
 
-def _combine_lower(ctx: Context, x0: Value, x1: Value, kind: str) -> Value:
-    if kind == "key":
+def _combine_lower(ctx: Context, x0: Value, x1: Value, dtype: np.dtype | None) -> Value:
+    if dtype is None:
         pair = ShapedArray((*x0.shape, 1), U32)
         columns = [ctx.op("reshape", [x], pair) for x in (x0, x1)]
         return ctx.op("concatenate", columns, ctx.out, f"dimension = {len(x0.shape)} : i64")
-    if kind not in BITS:
-        dtype, drawn, whole, shift, one = _float_layout(kind)
-        bits = ctx.convert(_combine_lower(ctx, x0, x1, drawn.name), whole)
+    if dtype not in UNSIGNED:
+        drawn, whole, shift, one = _float_layout(dtype)
+        bits = ctx.convert(_combine_lower(ctx, x0, x1, drawn), whole)
         bits = ctx.op("shift_right_logical", [bits, ctx.full(bits.shape, shift, whole)], bits.aval)
         bits = ctx.op("or", [bits, ctx.full(bits.shape, one, whole)], bits.aval)
         floats = ctx.op("bitcast_convert", [bits], bits.aval.update(dtype=dtype))
         return ctx.op("subtract", [floats, ctx.full(bits.shape, 1, dtype)], floats.aval)
-    if kind != "uint64":
-        return ctx.convert(ctx.op("xor", [x0, x1], x0.aval), BITS[kind])
+    if dtype != U64:
+        return ctx.convert(ctx.op("xor", [x0, x1], x0.aval), dtype)
     high, low = ctx.convert(x0, U64), ctx.convert(x1, U64)
     high = ctx.op("shift_left", [high, ctx.full(high.shape, 32, U64)], high.aval)
     return ctx.op("or", [high, low], high.aval)
@@ -258,11 +258,9 @@ def _combine_lower(ctx: Context, x0: Value, x1: Value, kind: str) -> Value:
 # ---- The primitive -----------------------------------------------------------------------------------------
 
 
-def _result_dtype(kind: str) -> np.dtype:
-    return U32 if kind == "key" else dtypes.by_name[kind]
-
-
-def _threefry_types(key: ShapedArray, *number: ShapedArray, shape: tuple[int, ...], kind: str) -> ShapedArray:
+def _threefry_types(
+    key: ShapedArray, *number: ShapedArray, shape: tuple[int, ...], dtype: np.dtype | None
+) -> ShapedArray:
     if key.dtype != U32 or not key.ndim or key.shape[-1] != 2:
         raise TypeError(f"random: the data of a key are uint32[..., 2], got {key.str_short()}")
     if number and (number[0] != ShapedArray(key.shape[:-1], U32) or shape):
@@ -270,7 +268,7 @@ def _threefry_types(key: ShapedArray, *number: ShapedArray, shape: tuple[int, ..
             f"random: one block number, a uint32, belongs to each key of {key.str_short()} and gives a result of "
             f"shape (), got {number[0].str_short()} and shape {shape}"
         )
-    return ShapedArray(key.shape[:-1] + shape + ((2,) if kind == "key" else ()), _result_dtype(kind))
+    return ShapedArray(key.shape[:-1] + shape + ((2,) if dtype is None else ()), dtype or U32)
 
 
 def _threefry_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

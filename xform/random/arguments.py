@@ -23,7 +23,7 @@ def words_of(name: str, key: Any, out_sharding: Any = None) -> Any:
 
 def draw(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """Random bits of an unsigned dtype, or uniform floats of [0, 1)."""
-    return threefry2x32_p.bind(words, shape=shape, kind=dtype.name)
+    return threefry2x32_p.bind(words, shape=shape, dtype=dtype)
 
 
 def _dtype(name: str, dtype: Any, default: np.dtype, kind: Any, what: str) -> np.dtype:
@@ -55,6 +55,8 @@ def result_shape(name: str, shape: Any, **parameters: Any) -> tuple[int, ...]:
     """The shape of a result: the given one, to which the parameters must broadcast; None: that of the parameters."""
     shapes = [get_aval(p).shape for p in parameters.values()]
     given = None if shape is None else canonical_shape(shape)
+    if not any(shapes):
+        return given or ()
     try:
         common = np.broadcast_shapes(*shapes, given or ())
     except ValueError:

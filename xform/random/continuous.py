@@ -58,8 +58,8 @@ def uniform(
     Examples
     --------
     >>> from xform import random
-    >>> random.uniform(random.key(0), (2,), minval=-1).tolist()
-    [0.9149378478, 0.0486299049]
+    >>> random.uniform(random.key(0), (2,), minval=-1).round(4).tolist()
+    [-0.1631, -0.5674]
     """
     words, dtype = words_of("uniform", key, out_sharding), float_dtype("uniform", dtype)
     return between(words, result_shape("uniform", shape or (), minval=minval, maxval=maxval), dtype, minval, maxval)

@@ -181,31 +181,25 @@ def _seed(name: str, seed: Any, impl: Any) -> Any:
     _check_implementation(name, impl)
     if isinstance(seed, KeyArray):
         raise TypeError(f"random.{name}: the seed must be an integer, got a key; random.fold_in makes a key of a key")
-    aval = None if isinstance(seed, int) else get_aval(seed)
-    if aval is not None and (aval.shape or not dtypes.issubdtype(aval.dtype, np.integer)):
+    if isinstance(seed, int):
+        if not -(1 << 63) <= seed < 1 << 63:
+            raise OverflowError(f"random.{name}: a seed has 64 bits at most, got one of {seed.bit_length()} bits")
+        return _seed_words(seed, dtypes.default_int())
+    aval = get_aval(seed)
+    if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
         hint = "; several seeds at once: xform.vmap" if aval.shape else ""
         raise TypeError(f"random.{name}: the seed must be an integer, got {aval.str_short()}{hint}")
     if not isinstance(seed, Tracer):
-        return ArrayImpl(_seed_words(name, seed))
-    if aval.dtype.itemsize < 8:
-        words = np.uint32(0), seed
-    else:
-        words = lax.shift_right_logical(seed, aval.dtype.type(32)), seed
-    pair = [lax.reshape(lax.convert_element_type(w, _U32), (1,)) for w in words]
-    return lax.concatenate(pair, 0)
+        return _seed_words(int(seed), aval.dtype)
+    high = lax.shift_right_logical(seed, aval.dtype.type(32)) if aval.dtype.itemsize == 8 else np.uint32(0)
+    words = [lax.reshape(lax.convert_element_type(w, _U32), (1,)) for w in (high, seed)]
+    return lax.concatenate(words, 0)
 
 
-def _seed_words(name: str, seed: Any) -> np.ndarray:
-    """The low 64 bits of a seed as two words; of an array of a narrower type the low 32."""
-    value = int(seed)
-    if isinstance(seed, int):
-        if not -(1 << 63) <= value < 1 << 63:
-            raise OverflowError(f"random.{name}: a seed has 64 bits at most, got one of {value.bit_length()} bits")
-        width = dtypes.default_int().itemsize
-    else:
-        width = get_aval(seed).dtype.itemsize
-    high = value >> 32 & 0xFFFFFFFF if width == 8 else 0
-    return np.array([high, value & 0xFFFFFFFF], _U32)
+def _seed_words(seed: int, dtype: np.dtype) -> ArrayImpl:
+    """The low 64 bits of a seed as two words; of one of a narrower dtype the low 32."""
+    high = seed >> 32 & 0xFFFFFFFF if dtype.itemsize == 8 else 0
+    return ArrayImpl(np.array([high, seed & 0xFFFFFFFF], _U32))
 
 
 @api_boundary
@@ -306,7 +300,7 @@ def single(name: str, key: Any) -> Any:
 
 def split_data(data: Any, shape: tuple[int, ...] = (2,)) -> Any:
     """The data of new keys: that of number i is block i of the key that is split."""
-    return threefry2x32_p.bind(data, shape=shape, kind="key")
+    return threefry2x32_p.bind(data, shape=shape, dtype=None)
 
 
 @api_boundary
@@ -361,5 +355,5 @@ def fold_in(key: Any, data: Any) -> Any:
             hint = "; use xform.vmap for several" if aval.shape else ""
             raise TypeError(f"random.fold_in: data must be an integer, got {aval.str_short()}{hint}")
         number = lax.convert_element_type(data, _U32)
-    words = threefry2x32_p.bind(words, number, shape=(), kind="key")
+    words = threefry2x32_p.bind(words, number, shape=(), dtype=None)
     return KeyArray(words) if type(key) is KeyArray else words
