@@ -207,7 +207,7 @@ def _pow_jvp_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
     # y x^(y - 1), and 0 for y = 0 also where x^-1 is infinite.
     y = convert(y, ans.dtype)
     zero, one = constant(ans, 0), constant(ans, 1)
-    none = eq_p.bind(y, zero)
+    none = select_n_p.bind(eq_p.bind(x, zero), np.False_, eq_p.bind(y, zero))
     power = pow_p.bind(x, select_n_p.bind(none, sub_p.bind(y, one), one))
     return mul_p.bind(g, mul_p.bind(y, power))
 
