@@ -171,7 +171,10 @@ def _method(name: str, doc: str, update_name: str | None = None) -> Any:
                 index = self.index
                 host = (index,) if type(index) is int else host_index(index)
                 if host is not None and x.dtype.kind in kinds and not isinstance(values, Tracer):
-                    return _update_host(x, host[0], values, ufunc)
+                    try:
+                        return _update_host(x, host[0], values, ufunc)
+                    except (IndexError, ValueError):
+                        pass  # for the message
             return _update(
                 x, self.index, update, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices
             )
@@ -208,14 +211,17 @@ def _update_host(x: ArrayImpl, index: Any, values: Any, ufunc: Any) -> ArrayImpl
         values = values._value()
     elif not isinstance(values, np.ndarray | float | int):
         values = array_of("at", values, "values")._value()
-    if isinstance(values, np.ndarray | np.generic) and values.dtype != dtype:
-        values = _converted(values, dtype)
+    if isinstance(values, np.ndarray | np.generic):
+        if values.dtype != dtype:
+            values = _converted(values, dtype)
+        if values.size == 1:  # an element can't be set to an array of rank 1
+            values = values.reshape(())
     if ufunc is None:
         out[index] = values
         return ArrayImpl(out)
     token = quiet_begin()
     try:
-        if type(index) in BASIC:
+        if type(index) in BASIC or (type(index) is tuple and all(type(i) in BASIC for i in index)):
             out[index] = ufunc(out[index], values, dtype=dtype)
         else:
             ufunc.at(out, index, np.asarray(values, dtype))
