@@ -27,7 +27,7 @@ _BOOL = np.dtype(bool)
 # ---- Kinds of functions ------------------------------------------------------------------------------------
 
 
-def _inexact(name: str, p: Primitive, doc: str) -> Any:
+def _inexact(name: str, p: Primitive, doc: str, kinds: str = "fc") -> Any:
     """One floating or complex argument; integers and booleans are taken as floats."""
     bind = p.bind
 
@@ -36,7 +36,7 @@ def _inexact(name: str, p: Primitive, doc: str) -> Any:
             return bind(x)
         return bind(*promote_inexact(name, x))
 
-    return unary(name, doc, general, p.host, "fc")
+    return unary(name, doc, general, p.host, kinds)
 
 
 def _number(name: str, p: Primitive, doc: str, kinds: str = "iufc") -> Any:
@@ -120,7 +120,7 @@ log1p = _inexact("log1p", tr.log1p_p, "Elementwise log(1 + x), exact for small x
 log2 = unary("log2", "Elementwise logarithm to base 2.", formulas.log2, np.log2, "f")
 log10 = unary("log10", "Elementwise logarithm to base 10.", formulas.log10, np.log10, "f")
 sqrt = _inexact("sqrt", pw.sqrt_p, "Elementwise square root; NaN for negative real numbers.")
-cbrt = _inexact("cbrt", pw.cbrt_p, "Elementwise real cube root.")
+cbrt = _inexact("cbrt", pw.cbrt_p, "Elementwise real cube root.", "f")
 
 sin = _inexact("sin", tr.sin_p, "Elementwise sine, of radians.")
 cos = _inexact("cos", tr.cos_p, "Elementwise cosine, of radians.")
@@ -149,7 +149,7 @@ fabs = unary("fabs", "Elementwise absolute value as float.", formulas.fabs, np.f
 sign = unary(
     "sign", "Elementwise sign: -1, 0 or 1, z / abs(z) of complex numbers, NaN of NaN.", formulas.sign, ar.sign_p.host, "iufc"
 )
-square = unary("square", "Elementwise x * x.", formulas.square, np.square, "biufc")
+square = unary("square", "Elementwise x * x.", formulas.square, np.square, "iufc")
 reciprocal = unary("reciprocal", "Elementwise 1 / x; a float for integers too.", formulas.reciprocal, np.reciprocal, "fc")
 conjugate = conj = unary("conjugate", "Elementwise complex conjugate.", formulas.conjugate, np.conjugate, "iufc")
 real = unary("real", "Real part.", formulas.real, None)
