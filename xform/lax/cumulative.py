@@ -25,8 +25,8 @@ from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import add_p, max_p, min_p, mul_p, sub_p
 from xform.lax.comparison import eq_p, select_n_p
-from xform.lax.control_flow import scan
 from xform.lax.control_flow.common import as_arrays
+from xform.lax.control_flow.scan import scan
 from xform.lax.reductions import accumulator, highest, lowest, reduce_prod_p, reduce_sum_p
 from xform.lax.shapes import check_axes, convert, full, moveaxis, reshape, rev, transpose
 from xform.lax.slicing import concatenate, pad_p, slice_in_dim

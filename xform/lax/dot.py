@@ -51,7 +51,7 @@ def canonical_precision(precision: Any, name: str = "dot_general") -> tuple[Prec
         "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
     }  # fmt: skip
     pair = precision if isinstance(precision, tuple | list) else (precision, precision)
-    out = [names.get(p, p) if isinstance(p, str) else p or Precision.DEFAULT for p in pair]
+    out: list[Any] = [names.get(p, p) if isinstance(p, str) else p or Precision.DEFAULT for p in pair]
     if len(out) != 2 or not all(isinstance(p, Precision) for p in out):
         raise ValueError(
             f"lax.{name}: precision must be a lax.Precision, its name, or a pair of them, got {precision!r}"

@@ -404,15 +404,13 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
 
     eqns = trace_to_closed(combine, [*scalars, *scalars], "reduce")[0].jaxpr.eqns
     monoid = _MONOIDS.get(eqns[0].primitive.name) if len(xs) == len(eqns) == 1 else None
+    shape = [n for d, n in enumerate(avals[0].shape) if d not in axes]
+    out = [broadcast_in_dim(i, shape, ()) for i in init]
     if monoid is not None and eqns[0].invars[0] is not eqns[0].invars[1]:
-        reduced = [monoid.bind(xs[0], axes=axes)]
-    else:
-        reduced = _fold(combine, xs, axes)
-    if reduced is None:
-        shape = [n for d, n in enumerate(avals[0].shape) if d not in axes]
-        return treedef.unflatten([broadcast_in_dim(i, shape, ()) for i in init])
-    init = [broadcast_in_dim(i, x.shape, ()) for i, x in zip(init, reduced, strict=True)]
-    return treedef.unflatten(_elementwise(combine, init, reduced))
+        out = _elementwise(combine, out, [monoid.bind(xs[0], axes=axes)])
+    elif all(avals[0].shape[d] for d in axes):
+        out = _elementwise(combine, out, _fold(combine, xs, axes))
+    return treedef.unflatten(out)
 
 
 def _short(x: Any) -> str:
@@ -427,13 +425,11 @@ def _elementwise(combine: Callable[..., list[Any]], first: list[Any], second: li
     return [reshape(batching.move_to(o, d, size), x.shape) for o, d, x in zip(outs, dims, first, strict=True)]
 
 
-def _fold(combine: Callable[..., list[Any]], xs: list[Any], axes: tuple[int, ...]) -> list[Any] | None:
-    """Combine neighbours along `axes` until one is left; None if there is none to begin with."""
+def _fold(combine: Callable[..., list[Any]], xs: list[Any], axes: tuple[int, ...]) -> list[Any]:
+    """Combine neighbours along `axes` until one is left."""
     shape = get_aval(xs[0]).shape
     kept = tuple(d for d in range(len(shape)) if d not in axes)
     n, rest = math.prod(shape[d] for d in axes), tuple(shape[d] for d in kept)
-    if n == 0:
-        return None
     xs = [reshape(transpose(x, (*axes, *kept)), (n, *rest)) for x in xs]
     while n > 1:
         even, odd = ([slice_in_dim(x, k, n - 1 + k, 2) for x in xs] for k in (0, 1))
