@@ -194,7 +194,7 @@ MESSAGES = {
     "lengths differ": (
         lambda: xform.vmap(lax.add)(F, np.ones(4)),
         ValueError,
-        r"vmap of add: .*one length.*\n.*3.*\[0\] of f64\[3\].*\n.*4.*\[1\] of f64\[4\]",
+        r"vmap of add: .*one length.*\n.*3: argument 0 of f64\[3\].*\n.*4: argument 1 of f64\[4\]",
     ),
     "axis out of range": (
         lambda: xform.vmap(lax.sin, in_axes=1)(F),

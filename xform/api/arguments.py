@@ -43,7 +43,17 @@ def canonical_argnums(what: str, argnums: Any, n_args: int) -> tuple[int, ...]:
     return tuple(i % n_args for i in numbers)
 
 
-def as_array(x: Any, what: Callable[[], str]) -> Any:
+def leaf_name(treedef: Any, i: int, has_kwargs: bool = True) -> str:
+    """How leaf `i` of ``args`` (or ``(args, kwargs)``) is called in messages: ``argument 0['w']``."""
+    path = tree.paths(treedef)[i]
+    keyword = False
+    if has_kwargs:
+        keyword, path = path[0].idx == 1, path[1:]
+    first = repr(path[0].key) if keyword else path[0].idx
+    return f"argument {first}{tree.keystr(path[1:])}"
+
+
+def as_array(x: Any, what: Callable[[], str], hint: str = "") -> Any:
     """An array for a leaf; TypeError, naming it by `what()`, for what is none."""
     if isinstance(x, ArrayImpl | Tracer):
         return x
@@ -54,21 +64,22 @@ def as_array(x: Any, what: Callable[[], str]) -> Any:
             return own(x)
         except TypeError as error:
             raise TypeError(f"{what()}: {error}") from None
-    raise TypeError(
-        f"{what()} is {x!r} of type {type(x).__name__}, which is not an array or a number; "
-        "mark it static (static_argnums, static_argnames) or close over it"
-    )
+    raise TypeError(f"{what()} is {x!r} of type {type(x).__name__}, which is not an array or a number{hint}")
 
 
-def flat_arrays(what: str, value: Any, names: Sequence[str] | None = None) -> tuple[list[Any], Any]:
-    """The leaves of a pytree as arrays, and its structure."""
+def flat_arrays(what: str, value: Any, name: Callable[[Any, int], str] | None = None) -> tuple[list[Any], Any]:
+    """The leaves of a pytree as arrays, and its structure; ``name(treedef, i)`` calls a leaf that is none."""
     leaves, treedef = tree.flatten(value)
     out = []
     for i, x in enumerate(leaves):
         if type(x) is not ArrayImpl and not isinstance(x, Tracer):
-            x = as_array(x, lambda i=i: f"{what}: argument {tree.keystr(tree.paths(treedef)[i])}")
+            x = as_array(x, lambda i=i: f"{what}: {(name or _leaf_of_value)(treedef, i)}")
         out.append(x)
     return out, treedef
+
+
+def _leaf_of_value(treedef: Any, i: int) -> str:
+    return f"argument{tree.keystr(tree.paths(treedef)[i])}"
 
 
 def signature_of(function: Any) -> inspect.Signature | None:

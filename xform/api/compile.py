@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xform.api.arguments import as_array, check_callable, name_of, signature_of
+from xform.api.arguments import as_array, check_callable, leaf_name, name_of, signature_of
 from xform.backends import xla
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import tree
@@ -185,11 +185,8 @@ class JitFunction:
         return entry, leaves, key
 
     def _leaf(self, x: Any, i: int, treedef: Any, has_kwargs: bool) -> Any:
-        def what() -> str:
-            path = tree.keystr(tree.paths(treedef)[i])
-            return f"jit of {self._name}: argument {path if not has_kwargs else path.replace('[0]', '', 1)}"
-
-        return as_array(x, what)
+        hint = "; mark it static (static_argnums, static_argnames) or close over it"
+        return as_array(x, lambda: f"jit of {self._name}: {leaf_name(treedef, i, has_kwargs)}", hint)
 
     def _split_static(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any], tuple]:
         if not self._static_nums and not self._static_names:
@@ -220,7 +217,7 @@ class JitFunction:
                     kwargs[k] = v
             leaves, out_tree = tree.flatten(self._fun(*args, **kwargs))
             return [
-                as_array(x, lambda i=i: f"jit of {name}: the result {tree.keystr(tree.paths(out_tree)[i])}")
+                as_array(x, lambda i=i: f"jit of {name}: the result{tree.keystr(tree.paths(out_tree)[i])}")
                 for i, x in enumerate(leaves)
             ]
 

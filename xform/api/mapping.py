@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from xform.api.arguments import check_callable, flat_arrays, name_of
+from xform.api.arguments import check_callable, flat_arrays, leaf_name, name_of
 from xform.core import tree
 from xform.core.array import get_aval
 from xform.core.errors import api_boundary
@@ -59,7 +59,7 @@ def vmap(
                 f"vmap of {name_of(fun)}: in_axes={in_axes} has {len(in_axes)} entries, the call has {len(args)} positional "
                 "arguments"
             )
-        leaves, in_tree = flat_arrays(f"vmap of {name_of(fun)}", (args, kwargs))
+        leaves, in_tree = flat_arrays(f"vmap of {name_of(fun)}", (args, kwargs), leaf_name)
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         dims, size = mapped_axes(f"vmap of {name_of(fun)}", leaves, in_tree, axes, axis_size)
         out_trees: list[Any] = []
@@ -90,14 +90,14 @@ def mapped_axes(
             dims.append(None)
             continue
         if not isinstance(axis, int) or not -aval.ndim <= axis < aval.ndim:
-            where = tree.keystr(tree.paths(treedef)[i])
-            raise ValueError(f"{what}: axis {axis} is out of range for argument {where} of {aval.str_short()}")
+            where = leaf_name(treedef, i)
+            raise ValueError(f"{what}: axis {axis} is out of range for {where} of {aval.str_short()}")
         dims.append(axis % aval.ndim)
-        sizes.setdefault(aval.shape[axis], f"{tree.keystr(tree.paths(treedef)[i])} of {aval.str_short()}, axis {axis}")
+        sizes.setdefault(aval.shape[axis], f"{leaf_name(treedef, i)} of {aval.str_short()}, axis {axis}")
     if axis_size is not None:
         sizes.setdefault(axis_size, f"axis_size={axis_size}")
     if len(sizes) > 1:
-        lines = "\n".join(f"  {size}: argument {where}" for size, where in sizes.items())
+        lines = "\n".join(f"  {size}: {where}" for size, where in sizes.items())
         raise ValueError(f"{what}: mapped axes must have one length, got\n{lines}")
     if not sizes:
         raise ValueError(

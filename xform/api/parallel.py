@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, name_of
+from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, leaf_name, name_of
 from xform.api.mapping import mapped_axes
 from xform.backends import xla
 from xform.core import tree
@@ -98,7 +98,7 @@ def pmap(
                     f"{what}: in_axes={in_axes} has {len(in_axes)} entries, the call {len(args)} arguments"
                 )
             axes_of_args = tuple(a for i, a in enumerate(in_axes) if i not in static_nums)
-        leaves, in_tree = flat_arrays(what, (dynamic, kwargs))
+        leaves, in_tree = flat_arrays(what, (dynamic, kwargs), leaf_name)
         axes = tree.flatten_axes("pmap in_axes", in_tree, (axes_of_args, 0))
         dims, size = mapped_axes(what, leaves, in_tree, axes, axis_size)
         found = _devices(what, devices, backend, size)

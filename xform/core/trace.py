@@ -111,7 +111,7 @@ class Tracer(Array):
         return self._to_scalar("complex")
 
     def _no_value(self, what: str) -> Any:
-        hint = "Use xform.numpy instead of numpy inside transformed functions, or xform.pure_callback for host code."
+        hint = "Inside transformed functions use xform.numpy, or NumPy's functions that know our arrays, on the array itself."
         raise self._concretization(TracerArrayConversionError, what, hint)
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary
+from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Tracer
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, fill_scalar, gather_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape, rev_p, squeeze_p
@@ -45,7 +45,11 @@ def _getitem_concrete(self: ArrayImpl, index: Any) -> Any:
                     return ArrayImpl(h[host[0]])
                 except IndexError:
                     pass
-    return _getitem(self, index)
+    try:
+        return _getitem(self, index)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
 
 
 @api_boundary

@@ -49,10 +49,12 @@ def _power_host(a: Any, b: Any) -> Any:
     return a**b if type(b) is int else np.power(a, b)
 
 
+@api_boundary
 def _matmul(self: Array, other: Any) -> Any:
     return products.matmul(self, other) if isinstance(other, OPERANDS) else NotImplemented
 
 
+@api_boundary
 def _rmatmul(self: Array, other: Any) -> Any:
     return products.matmul(other, self) if isinstance(other, OPERANDS) else NotImplemented
 
