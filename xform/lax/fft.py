@@ -32,11 +32,12 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
+# NumPy's functions for one axis and for several. By name, since numpy.fft is imported at first use.
 _HOST = {
-    FftType.FFT: (np.fft.fft, np.fft.fftn),
-    FftType.IFFT: (np.fft.ifft, np.fft.ifftn),
-    FftType.RFFT: (np.fft.rfft, np.fft.rfftn),
-    FftType.IRFFT: (np.fft.irfft, np.fft.irfftn),
+    FftType.FFT: ("fft", "fftn"),
+    FftType.IFFT: ("ifft", "ifftn"),
+    FftType.RFFT: ("rfft", "rfftn"),
+    FftType.IRFFT: ("irfft", "irfftn"),
 }
 
 
@@ -62,11 +63,11 @@ def _types(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -
 
 def _host(x: Any, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
     n = len(fft_lengths)
-    one, many = _HOST[fft_type]
     if not x.size:
         out = _types(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
         return np.zeros(out.shape, out.dtype)
-    return one(x, fft_lengths[0]) if n == 1 else many(x, fft_lengths, tuple(range(-n, 0)))
+    function = getattr(np.fft, _HOST[fft_type][n > 1])
+    return function(x, fft_lengths[0]) if n == 1 else function(x, fft_lengths, tuple(range(-n, 0)))
 
 
 def _transpose(ct: Any, x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:

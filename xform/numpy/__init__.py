@@ -6,7 +6,7 @@ Arrays are immutable: there is no ``out=``, and ``x.at[i].set(y)`` instead of ``
 May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 """
 
-from xform.numpy import functional, indexing, methods, protocols, types, ufuncs, updates
+from xform.numpy import fft, functional, indexing, linalg, methods, protocols, types, ufuncs, updates
 from xform.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,
     fromfunction, fromiter, fromstring, full, full_like, geomspace, identity, linspace, logspace, meshgrid,

@@ -110,7 +110,7 @@ def _pinv(x: Any, cutoff: Any, *, hermitian: bool) -> Any:
 
 
 def _pinv_jvp(primals: Sequence[Any], ts: Sequence[Any], *, hermitian: bool) -> Any:
-    """``dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P`` where the rank is constant (Golub, Pereyra 1973)."""
+    """``dP = -P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P`` at constant rank (Golub and Pereyra 1973)."""
     (x, cutoff), (t, _) = primals, ts
     p = pinv_p.bind(x, cutoff, hermitian=hermitian)
     if type(t) is Zero:

@@ -1,0 +1,672 @@
+"""`xform.numpy.linalg`: decompositions, equations, norms, with NumPy's names.
+
+All functions but those of single vectors take batches of matrices on the last two axes, have derivatives of all orders,
+and can be mapped and compiled. A matrix that has no result (singular, not positive definite, not finite) gives NaN or
+infinities in its place, not an exception: the others of the batch still count, and compiled code can't raise.
+
+May import: `xform.lax`, the modules of `xform.numpy`.
+"""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array
+from xform.core.errors import api_boundary
+from xform.lax import linalg as _lax
+from xform.lax.linalg.inverse import inv_p, pinv_p
+from xform.lax.linalg.matrices import check_subset, hermitian_part
+from xform.lax.linalg.solve import det_p, slogdet_p
+from xform.lax.linalg.solve import solve as _solve
+from xform.lax.linalg.svd import svd_p
+from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
+from xform.numpy.elementwise import where
+from xform.numpy.promotion import (
+    ShapeError,
+    array_of,
+    broadcast_shapes_of,
+    canonical_axes,
+    promote_inexact,
+    shown,
+    strong,
+)
+
+__all__ = [
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
+matrix_transpose = manipulation.matrix_transpose
+matmul = products.matmul
+vecdot = products.vecdot
+tensordot = products.tensordot
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+# ---- Arguments ---------------------------------------------------------------------------------------------
+
+
+def _inexact(name: str, x: Any, arg: str = "a") -> Array:
+    """An argument as array of floats or complex numbers."""
+    x = array_of(f"linalg.{name}", x, arg)
+    return strong(x) if dtypes.issubdtype(x.dtype, np.inexact) else strong(promote_inexact(name, x)[0])
+
+
+def _matrices(name: str, a: Any, arg: str = "a", *, square: bool = False) -> Array:
+    """An argument as array (..., m, n), or (..., n, n), of a dtype that the decompositions have."""
+    a = _inexact(name, a, arg)
+    kind = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
+    if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
+        raise ShapeError(f"numpy.linalg.{name}: {arg} must be {kind}, got {shown(a)}")
+    if a.dtype.itemsize < 4:
+        raise TypeError(f"numpy.linalg.{name}: no decompositions in {a.dtype}, convert {arg} {shown(a)} to float32")
+    return a
+
+
+def _adjoint(x: Array) -> Array:
+    return ufuncs.conj(matrix_transpose(x))
+
+
+def _real_dtype(x: Array) -> np.dtype:
+    return np.finfo(x.dtype).dtype
+
+
+# ---- Equations and inverses --------------------------------------------------------------------------------
+
+
+@api_boundary
+def solve(a: Any, b: Any) -> Array:
+    """The solution of ``a @ x = b``.
+
+    Parameters
+    ----------
+    a : array (..., n, n)
+    b : array (n,), or (..., n, m)
+        Leading axes broadcast.
+
+    Returns
+    -------
+    Array (..., n), or (..., n, m); infinities or NaN where `a` is singular.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.linalg.solve(xnp.array([[0.0, 2.0], [1.0, 1.0]]), xnp.array([2.0, 3.0])).tolist()
+    [2.0, 1.0]
+    """
+    a, b = _matrices("solve", a, square=True), _inexact("solve", b, "b")
+    a, b = (strong(x) for x in promote_inexact("linalg.solve", a, b))
+    vector = b.ndim == 1
+    columns = manipulation.expand_dims(b, -1) if vector else b
+    if not b.ndim or columns.shape[-2] != a.shape[-1]:
+        raise ShapeError(
+            f"numpy.linalg.solve: a (..., n, n) needs b (n,) or (..., n, m), got a {shown(a)} and b {shown(b)}"
+        )
+    batch = _common_batch("solve", a, columns)
+    a = manipulation.broadcast_to(a, batch + a.shape[-2:])
+    out = _solve(a, manipulation.broadcast_to(columns, batch + columns.shape[-2:]))
+    return manipulation.squeeze(out, -1) if vector else out
+
+
+def _common_batch(name: str, *xs: Array) -> tuple[int, ...]:
+    return broadcast_shapes_of(f"linalg.{name}", [x.shape[:-2] for x in xs], xs)
+
+
+@api_boundary
+def inv(a: Any) -> Array:
+    """The inverses of matrices (..., n, n); NaN where they are singular."""
+    return inv_p.bind(_matrices("inv", a, square=True))
+
+
+@api_boundary
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+    """Pseudo-inverses (Moore and Penrose) of matrices.
+
+    Parameters
+    ----------
+    a : array (..., m, n)
+    rtol : float or array (...), optional
+        Singular values up to `rtol` times the largest count as zero; by default ``10 max(m, n) eps``.
+    hermitian : bool
+        Whether `a` is Hermitian, which saves time.
+    rcond : another name of `rtol`
+
+    Returns
+    -------
+    Array (..., n, m)
+    """
+    a = _matrices("pinv", a, square=bool(hermitian))
+    rtol = _one_of("pinv", rtol=rtol, rcond=rcond)
+    if rtol is None:
+        rtol = 10 * max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
+    cutoff = manipulation.broadcast_to(creation.asarray(rtol, _real_dtype(a)), a.shape[:-2])
+    return pinv_p.bind(hermitian_part(a) if hermitian else a, cutoff, hermitian=bool(hermitian))
+
+
+def _one_of(name: str, **values: Any) -> Any:
+    """The value of two names for one parameter."""
+    given = [v for v in values.values() if v is not None]
+    if len(given) > 1:
+        raise ValueError(f"numpy.linalg.{name}: {' and '.join(values)} are the same parameter; give one of them")
+    return given[0] if given else None
+
+
+@api_boundary
+def lstsq(
+    a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
+    """The x that minimizes the length of ``b - a @ x``, and is the shortest of those that do.
+
+    Parameters
+    ----------
+    a : array (m, n)
+    b : array (m,), or (m, k)
+    rcond : float, optional
+        Singular values up to `rcond` times the largest count as zero; by default ``max(m, n) eps``.
+    numpy_resid : bool
+        Leave out the residuals where NumPy does: if ``m <= n`` or the rank is deficient. That depends on values, so it
+        does not work under `jit`.
+
+    Returns
+    -------
+    x : array (n,), or (n, k)
+    residuals : array () or (k,)
+        Squared lengths of ``b - a @ x``.
+    rank : int array ()
+    s : array (min(m, n),)
+        The singular values of `a`.
+    """
+    a, b = _matrices("lstsq", a), _inexact("lstsq", b, "b")
+    a, b = (strong(x) for x in promote_inexact("linalg.lstsq", a, b))
+    if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise ShapeError(f"numpy.linalg.lstsq: needs a (m, n) and b (m,) or (m, k), got a {shown(a)} and b {shown(b)}")
+    m, n = a.shape
+    if rcond is None:
+        rcond = max(m, n) * float(np.finfo(a.dtype).eps)
+    x = matmul(pinv(a, rcond), b)
+    (s,) = svd_p.bind(a, full_matrices=False, vectors=False)
+    rank = reductions.sum(s > rcond * reductions.max(s, initial=0))
+    residuals = reductions.sum(_squared_modulus(b - matmul(a, x)), 0)
+    if numpy_resid and (m <= n or int(rank) < n):
+        residuals = creation.empty((0,), residuals.dtype)
+    return x, residuals, rank, s
+
+
+def _squared_modulus(x: Array) -> Array:
+    if x.dtype.kind != "c":
+        return x * x
+    return ufuncs.real(x) ** 2 + ufuncs.imag(x) ** 2
+
+
+@api_boundary
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
+    """The solution of ``tensordot(a, x, x.ndim) = b``.
+
+    Parameters
+    ----------
+    a : array of shape ``b.shape + x.shape``, with as many elements in `x` as in `b`
+    axes : ints, optional
+        Axes of `a` that are moved to its end first.
+    """
+    a, b = (_inexact("tensorsolve", x, arg) for x, arg in ((a, "a"), (b, "b")))
+    if axes is not None:
+        moved = canonical_axes("linalg.tensorsolve", axes, a.ndim, "axes")
+        a = manipulation.transpose(a, [d for d in range(a.ndim) if d not in moved] + list(moved))
+    shape = a.shape[b.ndim :]
+    if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
+        raise ShapeError(
+            f"numpy.linalg.tensorsolve: a must have the axes of b, then axes of as many elements, got a {shown(a)} and "
+            f"b {shown(b)}"
+        )
+    x = solve(manipulation.reshape(a, (b.size, b.size)), manipulation.ravel(b))
+    return manipulation.reshape(x, shape)
+
+
+@api_boundary
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``."""
+    a, ind = _inexact("tensorinv", a), operator.index(ind)
+    rows = math.prod(a.shape[:ind])
+    if ind <= 0 or rows != math.prod(a.shape[ind:]):
+        raise ShapeError(
+            f"numpy.linalg.tensorinv: the first ind = {ind} axes must have as many elements as the rest, got {shown(a)}"
+        )
+    return manipulation.reshape(inv(manipulation.reshape(a, (rows, rows))), a.shape[ind:] + a.shape[:ind])
+
+
+# ---- Determinants ------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def det(a: Any) -> Array:
+    """The determinants of matrices (..., n, n)."""
+    return det_p.bind(_matrices("det", a, square=True))
+
+
+@api_boundary
+def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+    """Sign and logarithm of the modulus of the determinants of matrices (..., n, n).
+
+    Parameters
+    ----------
+    method : None or "lu"
+        By LU decomposition.
+
+    Returns
+    -------
+    SlogdetResult(sign, logabsdet)
+        Sign 0 and logarithm ``-inf`` of a singular matrix; of a complex one the sign is a phase.
+    """
+    if method not in (None, "lu"):
+        raise NotImplementedError(f"numpy.linalg.slogdet: method must be None or 'lu', got {method!r}")
+    return SlogdetResult(*slogdet_p.bind(_matrices("slogdet", a, square=True)))
+
+
+# ---- Decompositions ----------------------------------------------------------------------------------------
+
+
+@api_boundary
+def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+    """The lower triangular L with ``a = L L^H``.
+
+    Parameters
+    ----------
+    a : array (..., n, n)
+        Hermitian and positive definite; the result for others is NaN.
+    upper : bool
+        Return ``U = L^H``.
+    symmetrize_input : bool
+        Use ``(a + a^H) / 2``; else only the lower triangle of `a` is read.
+    """
+    out = _lax.cholesky(_matrices("cholesky", a, square=True), symmetrize_input=bool(symmetrize_input))
+    return _adjoint(out) if upper else out
+
+
+@api_boundary
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """QR decomposition: ``a = Q R`` with orthonormal columns in Q and upper triangular R.
+
+    Parameters
+    ----------
+    a : array (..., m, n)
+    mode : "reduced", "complete" or "r"
+        Q is (..., m, k) with k = min(m, n), or (..., m, m); or return R alone.
+
+    Returns
+    -------
+    QRResult(Q, R), or R
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise (NotImplementedError if mode == "raw" else ValueError)(
+            f"numpy.linalg.qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}"
+        )
+    q, r = _lax.qr(_matrices("qr", a), full_matrices=mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+@api_boundary
+def eig(a: Any) -> EigResult:
+    """Eigenvalues (..., n) and right eigenvectors (..., n, n), in columns, of matrices (..., n, n); all complex."""
+    w, v = _lax.eig(_matrices("eig", a, square=True), compute_left_eigenvectors=False)
+    return EigResult(w, v)
+
+
+@api_boundary
+def eigvals(a: Any) -> Array:
+    """The eigenvalues (..., n) of matrices (..., n, n), complex and in no particular order."""
+    a = _matrices("eigvals", a, square=True)
+    return _lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+@api_boundary
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Parameters
+    ----------
+    a : array (..., n, n)
+    UPLO : "L" or "U"
+        The triangle that is read, if not `symmetrize_input`.
+    symmetrize_input : bool
+        Use ``(a + a^H) / 2``.
+
+    Returns
+    -------
+    EighResult(eigenvalues, eigenvectors)
+        Real (..., n) and ascending; and (..., n, n) with the vectors in columns.
+    """
+    v, w = _lax.eigh(
+        _matrices("eigh", a, square=True), lower=_lower("eigh", UPLO), symmetrize_input=bool(symmetrize_input)
+    )
+    return EighResult(w, v)
+
+
+def _lower(name: str, uplo: Any) -> bool:
+    if uplo not in (None, "L", "U"):
+        raise ValueError(f"numpy.linalg.{name}: UPLO must be 'L' or 'U', got {uplo!r}")
+    return uplo != "U"
+
+
+@api_boundary
+def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+    """The eigenvalues (..., n) of Hermitian matrices (..., n, n), ascending; parameters as of `eigh`."""
+    a = _matrices("eigvalsh", a, square=True)
+    a = hermitian_part(a) if symmetrize_input else a
+    return _lax.eigh_p.bind(a, lower=_lower("eigvalsh", UPLO), vectors=False)[0]
+
+
+@api_boundary
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
+    """Singular value decomposition: ``a = U diag(S) Vh``.
+
+    Parameters
+    ----------
+    a : array (..., m, n)
+    full_matrices : bool
+        U is (..., m, m) and Vh (..., n, n); else (..., m, k) and (..., k, n) with k = min(m, n).
+    compute_uv : bool
+        Return all three; else only S.
+    hermitian : bool
+        Whether `a` is Hermitian, which saves time.
+    subset_by_index : (start, end), optional
+        Return only the singular values with these numbers, and their vectors; needs ``full_matrices=False``.
+
+    Returns
+    -------
+    SVDResult(U, S, Vh), or S
+        S (..., k) is real and descending.
+    """
+    a = _matrices("svd", a, square=bool(hermitian))
+    if hermitian:
+        return _hermitian_svd(a, compute_uv, subset_by_index)
+    options = {"full_matrices": bool(full_matrices), "subset_by_index": subset_by_index}
+    if not compute_uv:
+        return _lax.svd(a, compute_uv=False, **options)
+    return SVDResult(*_lax.svd(a, **options))
+
+
+def _hermitian_svd(a: Array, compute_uv: bool, subset: Any) -> Any:
+    """By the eigenvalues, of which the singular values are the moduli."""
+    v, w = _lax.eigh(a)
+    order = sorting.argsort(ufuncs.abs(w), -1, descending=True)
+    if subset is not None:
+        start, end = check_subset("svd", subset, w.shape[-1])
+        order = order[..., start:end]
+    w = indexing.take_along_axis(w, order, -1)
+    s = ufuncs.abs(w)
+    if not compute_uv:
+        return s
+    v = indexing.take_along_axis(v, manipulation.expand_dims(order, -2), -1)
+    signs = where(w < 0, -1, 1).astype(v.dtype)
+    return SVDResult(v * manipulation.expand_dims(signs, -2), s, _adjoint(v))
+
+
+@api_boundary
+def svdvals(x: Any, /) -> Array:
+    """The singular values (..., k) of matrices (..., m, n), descending."""
+    return _lax.svd(_matrices("svdvals", x, "x"), compute_uv=False)
+
+
+# ---- Norms, rank, condition --------------------------------------------------------------------------------
+
+
+@api_boundary
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """Norms of vectors or matrices.
+
+    Parameters
+    ----------
+    x : array
+    ord : number, "fro" or "nuc", optional
+        Of vectors: 2 (the default), any other p, ``inf``, ``-inf``, or 0 for the number of elements that aren't zero.
+        Of matrices: "fro" (the default), "nuc", 1, -1, 2, -2, ``inf``, ``-inf``.
+    axis : int for vectors, two ints for matrices, optional
+        By default all axes; without `ord` those of a flattened array.
+    keepdims : bool
+        Leave axes of length 1.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> float(xnp.linalg.norm(xnp.array([3.0, 4.0])))
+    5.0
+    """
+    x = _inexact("norm", x, "x")
+    if axis is None:
+        if ord is None:
+            out = _vector_norm("norm", x, 2, tuple(range(x.ndim)))
+            return manipulation.reshape(out, (1,) * x.ndim) if keepdims else out
+        axes = tuple(range(x.ndim))
+    else:
+        axes = canonical_axes("linalg.norm", axis, x.ndim)
+    if len(axes) == 1:
+        out = _vector_norm("norm", x, 2 if ord is None else ord, axes)
+    elif len(axes) == 2:
+        out = _matrix_norm("norm", x, "fro" if ord is None else ord, axes)
+    else:
+        raise ValueError(
+            f"numpy.linalg.norm: with ord={ord!r} norms are over one axis or two, got axis={axis} and x {shown(x)}"
+        )
+    return manipulation.expand_dims(out, axes) if keepdims else out
+
+
+def _vector_norm(name: str, x: Array, ord: Any, axes: tuple[int, ...]) -> Array:
+    if isinstance(ord, str):
+        raise ValueError(f"numpy.linalg.{name}: {ord!r} is a norm of matrices, not of vectors")
+    if ord == 2:
+        return ufuncs.sqrt(reductions.sum(_squared_modulus(x), axes))
+    if ord == np.inf:
+        return reductions.max(ufuncs.abs(x), axes, initial=0)
+    if ord == -np.inf:
+        return reductions.min(ufuncs.abs(x), axes, initial=np.inf)
+    if ord == 0:
+        return reductions.sum(x != 0, axes).astype(_real_dtype(x))
+    if ord == 1:
+        return reductions.sum(ufuncs.abs(x), axes)
+    return reductions.sum(ufuncs.abs(x) ** ord, axes) ** (1 / ord)
+
+
+def _matrix_norm(name: str, x: Array, ord: Any, axes: tuple[int, ...]) -> Array:
+    if ord == "fro":
+        return _vector_norm(name, x, 2, axes)
+    x = manipulation.moveaxis(x, axes, (-2, -1))
+    if ord in (1, -1, np.inf, -np.inf):
+        sums = reductions.sum(ufuncs.abs(x), -2 if ord in (1, -1) else -1)
+        return reductions.max(sums, -1, initial=0) if ord > 0 else reductions.min(sums, -1, initial=np.inf)
+    if ord not in ("nuc", 2, -2):
+        raise ValueError(
+            f"numpy.linalg.{name}: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices, got {ord!r}"
+        )
+    s = svdvals(x)
+    if ord == "nuc":
+        return reductions.sum(s, -1)
+    return reductions.max(s, -1, initial=0) if ord == 2 else reductions.min(s, -1, initial=np.inf)
+
+
+@api_boundary
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """Norms of matrices on the last two axes; see `norm`."""
+    return norm(_matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
+
+
+@api_boundary
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """Norms of vectors along one axis, or of all elements along several (by default all) as one vector; see `norm`."""
+    x = _inexact("vector_norm", x, "x")
+    axes = canonical_axes("linalg.vector_norm", axis, x.ndim)
+    out = _vector_norm("vector_norm", x, ord, axes)
+    return manipulation.expand_dims(out, axes) if keepdims else out
+
+
+@api_boundary
+def cond(x: Any, p: Any = None) -> Array:
+    """Condition numbers ``norm(x, p) norm(inv(x), p)`` of matrices (..., m, n); infinite of a singular matrix.
+
+    Parameters
+    ----------
+    p : None, 2, -2, 1, -1, inf, -inf, "fro" or "nuc"
+        The norm; None and 2 are the ratio of the largest and the smallest singular value, -2 its inverse. The others
+        need square matrices.
+    """
+    x = _matrices("cond", x, "x", square=p not in (None, 2, -2))
+    if not x.shape[-1] or not x.shape[-2]:
+        raise ShapeError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
+    if p in (None, 2, -2):
+        s = svdvals(x)
+        out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    else:
+        out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
+    missing = reductions.any(ufuncs.isnan(x), (-2, -1))
+    return where(ufuncs.isnan(out) & ~missing, np.inf, out)
+
+
+@api_boundary
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+    """The ranks of matrices: how many singular values are more than `rtol` times the largest.
+
+    Parameters
+    ----------
+    M : array (..., m, n)
+        Of a vector: whether it isn't zero.
+    rtol : float or array (...), optional
+        By default ``max(m, n) eps``.
+    hermitian : bool
+        Whether `M` is Hermitian, which saves time.
+    tol : another name of `rtol`
+    """
+    rtol = _one_of("matrix_rank", rtol=rtol, tol=tol)
+    M = _inexact("matrix_rank", M, "M")
+    if M.ndim < 2:
+        return reductions.any(M != 0).astype(int)
+    M = _matrices("matrix_rank", M, "M", square=bool(hermitian))
+    s = ufuncs.abs(eigvalsh(M)) if hermitian else svdvals(M)
+    if rtol is None:
+        rtol = max(M.shape[-2:]) * float(np.finfo(M.dtype).eps)
+    limit = creation.asarray(rtol, s.dtype) * reductions.max(s, -1, initial=0)
+    return reductions.sum(s > manipulation.expand_dims(limit, -1), -1)
+
+
+# ---- Products ----------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def matrix_power(a: Any, n: int) -> Array:
+    """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative."""
+    a = array_of("linalg.matrix_power", a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"numpy.linalg.matrix_power: a must be square matrices (..., n, n), got {shown(a)}")
+    n = operator.index(n)
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 0:
+        return manipulation.broadcast_to(creation.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    out = None
+    while n:
+        if n % 2:
+            out = a if out is None else matmul(out, a)
+        n //= 2
+        a = matmul(a, a) if n else a
+    return out  # type: ignore[return-value]
+
+
+@api_boundary
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+    """The product of several matrices, in the order that takes the least work.
+
+    Parameters
+    ----------
+    arrays : at least two matrices
+        The first one and the last one may be vectors: a row and a column.
+    """
+    arrays = [array_of("linalg.multi_dot", a, f"arrays[{i}]") for i, a in enumerate(arrays)]
+    if len(arrays) < 2:
+        raise ValueError(f"numpy.linalg.multi_dot: needs at least two arrays, got {len(arrays)}")
+    inner = (a.ndim == 2 for a in arrays[1:-1])
+    if not all(inner) or arrays[0].ndim not in (1, 2) or arrays[-1].ndim not in (1, 2):
+        raise ShapeError(
+            "numpy.linalg.multi_dot: arrays must be matrices, the first and the last may be vectors, got "
+            + ", ".join(map(shown, arrays))
+        )
+    terms = [[i, i + 1] for i in range(len(arrays))]
+    terms[0], terms[-1] = terms[0][2 - arrays[0].ndim :], terms[-1][: arrays[-1].ndim]
+    out = ([0] if arrays[0].ndim == 2 else []) + ([len(arrays)] if arrays[-1].ndim == 2 else [])
+    operands = [x for pair in zip(arrays, terms, strict=True) for x in pair]
+    return products.einsum(*operands, out, optimize="optimal", precision=precision)
+
+
+@api_boundary
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The cross product of vectors of three elements along an axis."""
+    x1, x2 = (array_of("linalg.cross", x, arg) for x, arg in ((x1, "x1"), (x2, "x2")))
+    if any(not x.ndim or x.shape[axis] != 3 for x in (x1, x2)):
+        raise ShapeError(
+            f"numpy.linalg.cross: vectors must have three elements along axis {axis}, got {shown(x1)} and {shown(x2)}"
+        )
+    return products.cross(x1, x2, axis=axis)
+
+
+@api_boundary
+def outer(x1: Any, x2: Any, /) -> Array:
+    """All products of an element of one vector with one of another."""
+    x1, x2 = (array_of("linalg.outer", x, arg) for x, arg in ((x1, "x1"), (x2, "x2")))
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ShapeError(f"numpy.linalg.outer: arguments must be vectors, got {shown(x1)} and {shown(x2)}")
+    return products.outer(x1, x2)
+
+
+@api_boundary
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """Diagonals of matrices on the last two axes."""
+    return diagonals.diagonal(x, offset, -2, -1)
+
+
+@api_boundary
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """Sums of diagonals of matrices on the last two axes."""
+    return diagonals.trace(x, offset, -2, -1, dtype)
