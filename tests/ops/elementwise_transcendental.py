@@ -104,10 +104,10 @@ def polygamma_edges(dtype):
 
 
 def polygamma(m, x):
-    """Infinite at the poles of the even derivatives of 1 / x^2, NaN at those where the signs differ on both sides."""
+    """Infinite at the poles of odd order, NaN at those where the signs differ on both sides but for digamma at 0."""
     m, x = np.broadcast_arrays(np.asarray(m, x.dtype), x)
     values = [special.polygamma(int(k), float(v)) if k in range(9) else np.nan for k, v in zip(m.flat, x.flat)]
-    poles = (x <= 0) & (x == np.floor(x))
+    poles = (x <= 0) & (x == np.floor(x)) & (m > 0)
     return np.where(poles, np.where(m % 2 == 1, np.inf, np.nan), np.reshape(values, x.shape) + 0.0).astype(x.dtype)
 
 

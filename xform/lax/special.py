@@ -12,7 +12,7 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value, lower_as
-from xform.lax.arithmetic import abs, add, add_p, mul, mul_p, neg_p, sign, sub
+from xform.lax.arithmetic import abs, add, add_p, div, mul, mul_p, neg_p, sign, sub
 from xform.lax.comparison import eq, lt, select
 from xform.lax.families import apply, compare, constant, elementwise
 from xform.lax.powers import square, square_p
@@ -131,17 +131,23 @@ def _polygamma_host(m: Any, x: Any) -> Any:
     order = m + m.dtype.type(1)
     odd = m % 2 == 1
     value = np.where(odd, 1, -1) * special.gamma(order) * special.zeta(order, x) + 0.0  # not -0.0
-    value = np.where(m == 0, special.digamma(x), value)
     value = np.where((x <= 0) & (x == np.floor(x)), np.where(odd, np.inf, np.nan), value)  # poles
-    return np.where((m < 0) | (m != np.floor(m)), np.nan, value).astype(x.dtype)
+    value = np.where((m < 0) | (m != np.floor(m)), np.nan, value)
+    return np.where(m == 0, special.digamma(x), value).astype(x.dtype)
 
 
-# XLA has NaN at infinity.
-_polygamma_at_infinity = lower_as(lambda m, x, y: select(eq(x, np.inf), select(eq(m, 0.0), x, mul(0.0, m)), y))
+def _polygamma_corrected(m: Any, x: Any, y: Any) -> Any:
+    # At infinity, and of digamma at 0, XLA has NaN.
+    digamma = eq(m, 0.0)
+    y = select(eq(x, np.inf), select(digamma, x, mul(0.0, m)), y)
+    return select(eq(x, 0.0), select(digamma, div(-1.0, x), y), y)
+
+
+_lower_polygamma_corrected = lower_as(_polygamma_corrected)
 
 
 def _polygamma_lower(ctx: Context, m: Value, x: Value) -> Value:
-    return _polygamma_at_infinity(ctx, m, x, ctx.op("chlo.polygamma", [m, x], ctx.out))
+    return _lower_polygamma_corrected(ctx, m, x, ctx.op("chlo.polygamma", [m, x], ctx.out))
 
 
 polygamma_p = elementwise(
