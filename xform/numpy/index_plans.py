@@ -158,7 +158,7 @@ def in_bounds(x: Any, axis: int, n: int, wrap: bool, check: bool) -> Any:
 
 def _mask(mask: Any, axis: int, shape: tuple[int, ...]) -> list[Item]:
     for d, m in enumerate(mask.shape):
-        if m != shape[axis + d]:
+        if m not in (0, shape[axis + d]):  # NumPy lets an empty mask pass
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + d}; size of axis is {shape[axis + d]} "
                 f"but size of corresponding boolean axis is {m}"
