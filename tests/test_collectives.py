@@ -171,6 +171,11 @@ def test_closed_over_arrays_and_gradients_of_them():
     np.testing.assert_allclose(xform.vmap(loss)(np.stack([w, 2 * w])), [loss(w), 2 * loss(w)])
 
 
+def test_one_device():
+    out = xform.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(np.array([5.0]))
+    assert out.shape == (1,) and out.tolist() == [1.0]
+
+
 def test_traced_once_for_equal_signatures():
     traces = []
     f = xform.pmap(lambda x: traces.append(None) or x + 1)

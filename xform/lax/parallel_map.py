@@ -13,7 +13,7 @@ from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import AxisFrame, extend_axis_env
-from xform.interpreters import spmd
+from xform.interpreters import execution, spmd
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr
 from xform.interpreters.lowering import Context, Value
@@ -36,6 +36,8 @@ def _run(*args: Any, jaxpr: ClosedJaxpr, axis_name: Any, axis_size: int, mapped:
     if devices is None or state.disable_jit:
         outs = _batched(jaxpr, axis_name, axis_size, mapped)
         return eval_jaxpr(outs.jaxpr, outs.consts, *args)
+    if axis_size == 1:
+        return execution.compile_jaxpr(_batched(jaxpr, axis_name, axis_size, mapped), devices[0])(args)
     return spmd.run(jaxpr, args, mapped, axis_name, devices)
 
 

@@ -191,7 +191,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     --------
     >>> from xform import lax
     >>> lax.switch(2, [lambda x: x, lambda x: -x, lambda x: 10 * x], 3.0)
-    Array(30., dtype=float64, weak_type=True)
+    30.0
     """
     if operand is not None:
         operands = (*operands, operand)

@@ -141,6 +141,7 @@ def eigh(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from xform import lax
     >>> v, w = lax.linalg.eigh(np.array([[2.0, 1.0], [1.0, 2.0]]))
     >>> w.tolist()

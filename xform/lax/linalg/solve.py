@@ -135,6 +135,7 @@ def solve(a: Any, b: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from xform import lax
     >>> lax.linalg.solve(np.array([[0.0, 2.0], [1.0, 1.0]]), np.array([[2.0], [3.0]])).tolist()
     [[2.0], [1.0]]

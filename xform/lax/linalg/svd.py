@@ -178,6 +178,7 @@ def svd(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from xform import lax
     >>> u, s, vh = lax.linalg.svd(np.array([[0.0, 2.0], [3.0, 0.0]]))
     >>> s.tolist()
