@@ -15,6 +15,7 @@ SHAPES_AND_AXES = [
     ((0, 2), 0),
     ((0, 2), 1),
 ]
+FEW = [SHAPES_AND_AXES[i] for i in (1, 3, 5)]
 
 
 def samples(rng, dtype):
@@ -47,7 +48,7 @@ def sort_reference(x, axis):
 def pair_samples(rng, dtype):
     """Keys with ties, and values of another type."""
     out = []
-    for shape, axis in SHAPES_AND_AXES:
+    for shape, axis in FEW:
         keys = array(rng, dtype, shape) if kind(dtype) in "fc" else array(rng, dtype, shape, -1, 1)
         out.append(Sample((keys, array(rng, "float64", shape), axis)))
     return out
@@ -68,10 +69,7 @@ def by_two(first, second, value, axis):
 
 
 def two_samples(rng, dtype):
-    return [
-        Sample((array(rng, "int8", s, -1, 1), array(rng, dtype, s), array(rng, "float64", s), a))
-        for s, a in SHAPES_AND_AXES
-    ]
+    return [Sample((array(rng, "int8", s, -1, 1), array(rng, dtype, s), array(rng, "float64", s), a)) for s, a in FEW]
 
 
 def two_edges(dtype):
