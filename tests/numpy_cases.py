@@ -1,70 +1,85 @@
-"""What the tests of `xform.numpy` share: a call and what NumPy returns for it, compared eagerly and compiled by XLA."""
+"""What the tests of `xform.numpy` share: calls, and what NumPy returns for them, compared eagerly and compiled by XLA."""
 
 import dataclasses
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import xform
 import xform.numpy as xnp
 from xform.core import tree
 
 
-def arrays_in(args: Any) -> Any:
-    """Arguments with their ndarrays as arrays of the library."""
-    return tree.map(lambda x: xnp.array(x) if isinstance(x, np.ndarray) else x, args)
-
-
 @dataclasses.dataclass(frozen=True)
 class Case:
     """One call of ``xform.numpy.<name>``.
 
-    `reference`: NumPy's function, by default that of the same name. `static`: keyword arguments (and positions, by
-    `traced`) that aren't traced under jit. `dtype`: of the result, where it isn't NumPy's.
+    `reference`: NumPy's function, by default that of the same name. `fixed`: positions of arguments that aren't traced
+    under jit, as keyword arguments aren't. `dtype`: of the result, where it isn't NumPy's.
     """
 
     name: str
     args: tuple = ()
-    static: dict = dataclasses.field(default_factory=dict)
+    kwargs: dict = dataclasses.field(default_factory=dict)
     reference: Callable | None = None
     dtype: Any = None
     tolerance: float = 1e-12
-    traced: tuple[int, ...] | None = None  # positions of the arguments that hold arrays to trace; None: all that do
+    fixed: tuple[int, ...] = ()
     jit: bool = True
-
-    def __str__(self) -> str:
-        return self.name
 
     def expected(self) -> Any:
         """What NumPy returns."""
         reference = self.reference or getattr(np, self.name)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return reference(*self.args, **self.static)
+            return reference(*self.args, **self.kwargs)
 
-    def check(self, mode: str) -> None:
-        """Compare with NumPy in one mode: 'eager' or 'jit'."""
-        function = getattr(xnp, self.name)
-        if mode == "eager":
-            got = function(*arrays_in(self.args), **arrays_in(self.static))
-        else:
-            leaves, treedef = tree.flatten(arrays_in(self.args))
-            is_array = [isinstance(x, xform.Array) for x in leaves]
-            if self.traced is not None:
-                sizes = [len(tree.leaves(a)) for a in arrays_in(self.args)]
-                allowed = [i in self.traced for i, n in enumerate(sizes) for _ in range(n)]
-                is_array = [a and b for a, b in zip(is_array, allowed, strict=True)]
+    def call(self, traced: Any = None) -> Any:
+        """The function's result; arrays come from the iterator `traced`, if given."""
 
-            def program(*traced: Any) -> Any:
-                found = iter(traced)
-                xs = [next(found) if t else x for x, t in zip(leaves, is_array, strict=True)]
-                return function(*treedef.unflatten(xs), **arrays_in(self.static))
+        def array(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x
+            return xnp.array(x) if traced is None else next(traced)
 
-            with xform.core.config.small_programs("xla"):
-                got = xform.jit(program)(*(x for x, t in zip(leaves, is_array, strict=True) if t))
-        compare(got, self.expected(), self.tolerance, self.dtype)
+        fixed = [tree.map(lambda x: xnp.array(x) if isinstance(x, np.ndarray) else x, a) for a in self.args]
+        args = [f if i in self.fixed else tree.map(array, a) for i, (a, f) in enumerate(zip(self.args, fixed))]
+        return getattr(xnp, self.name)(*args, **self.kwargs)
+
+    def arrays(self) -> list[np.ndarray]:
+        """The arguments that are traced."""
+        args = [a for i, a in enumerate(self.args) if i not in self.fixed]
+        return [xnp.array(x) for x in tree.leaves(args) if isinstance(x, np.ndarray)]
+
+
+def by_name(cases: list[Case]) -> Any:
+    """Parametrize a test over functions (with all their cases) and modes."""
+    groups = [list(g) for _, g in itertools.groupby(sorted(cases, key=lambda c: c.name), lambda c: c.name)]
+    params = [pytest.param(g, m, id=f"{g[0].name}-{m}") for g in groups for m in ("eager", "jit")]
+    return pytest.mark.parametrize(("cases", "mode"), params)
+
+
+def check(cases: list[Case], mode: str) -> None:
+    """Compare with NumPy; under jit all cases are one program, compiled by XLA."""
+    if mode == "eager":
+        results = [c.call() for c in cases]
+    else:
+        cases = [c for c in cases if c.jit]
+        if not cases:
+            pytest.skip("the shapes of the results depend on values")
+        with xform.core.config.small_programs("xla"):
+            results = xform.jit(lambda lists: [c.call(iter(xs)) for c, xs in zip(cases, lists, strict=True)])(
+                [c.arrays() for c in cases]
+            )
+    for case, got in zip(cases, results, strict=True):
+        try:
+            compare(got, case.expected(), case.tolerance, case.dtype)
+        except AssertionError as error:
+            raise AssertionError(f"{case}: {error}") from None
 
 
 def compare(got: Any, want: Any, tolerance: float = 1e-12, dtype: Any = None) -> None:

@@ -209,6 +209,14 @@ def test_on_the_host(program):
 
 
 @each_program
+def test_again_and_again(program):
+    """Eagerly, several times: what is remembered of the first time changes nothing."""
+    for word in [w for w in words([1, 2]) if "C" not in w and possible(program, w)]:
+        for _ in range(3):
+            check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
+
+
+@each_program
 def test_compiled_inside(program):
     """Words of two letters with one jit, as programs of their own, by XLA."""
     with enable_checks(True), small_programs("xla"):
@@ -452,6 +460,20 @@ def test_empty_batches_and_empty_arrays():
     carry, ys = xform.jit(lambda x: lax.scan(lambda c, z: (add(c, z), c), np.float64(1.0), x))(np.zeros(0))
     assert float(carry) == 1.0 and ys.shape == (0,)
     assert float(xform.grad(lambda c: lax.scan(lambda c, z: (mul(c, z), c), c, np.zeros(0))[0])(3.0)) == 1.0
+
+
+def test_branches_not_taken_make_no_nans():
+    """Lanes of a batch that take the other branch have made-up residuals, by which the linear branch divides."""
+
+    def f(x):
+        return lax.cond(lax.gt(x, 0.0), lambda a: lax.div(a, add(a, 1.0)), lambda a: mul(a, a), x)
+
+    x = np.array([1.0, -2.0])
+    first, second = np.array([1 / 4, -4.0]), np.array([-1 / 4, 2.0])
+    with debug_nans(True):
+        for d, expected in ((xform.grad(f), first), (xform.grad(xform.grad(f)), second), (derivative_by_jvp(f), first)):
+            for g in (xform.vmap(d), xform.jit(xform.vmap(d)), xform.vmap(xform.jit(d))):
+                np.testing.assert_allclose(np.asarray(g(x)), expected)
 
 
 def test_unused_and_repeated_arguments():

@@ -76,6 +76,11 @@ def cholesky_edges(dtype):
     yield Sample((np.full((2, 2), np.nan, dtype),))
 
 
+def general_square(rng, dtype):
+    for shape in SQUARE:
+        yield Sample((array(rng, dtype, shape),))
+
+
 # Triangular equations
 
 
@@ -449,6 +454,8 @@ OPS = [
     Op("svd:values", svdvals, svdvals_samples, lambda x: np.linalg.svd(x, compute_uv=False), DTYPES, rtol=TOLERANCE,
        ulps=100),
     Op("eig", eig, eig_samples, eig_reference, DTYPES, rtol=TOLERANCE, ulps=100, errors=bad_input("eig", linalg.eig)),
+    Op("hermitian_part", linalg.hermitian_part_p.bind, general_square, lambda x: (x + adjoint(x)) / 2, DTYPES,
+       errors=bad_input("hermitian_part", linalg.hermitian_part_p.bind)),
     Op("triangle", triangle, triangle_samples,
        lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
 ]  # fmt: skip

@@ -118,8 +118,14 @@ def refresh() -> None:
 def _derived(s: Any) -> dict[str, Any]:
     plain = s.trace is None and s.default_device is None and not s.debug_nans and not s.debug_infs
     context = (
-        s.enable_x64, s.numpy_dtype_promotion, s.numpy_rank_promotion, s.default_matmul_precision, s.axis_env_key,
-    )  # fmt: skip
+        s.enable_x64,
+        s.numpy_dtype_promotion,
+        s.numpy_rank_promotion,
+        s.default_matmul_precision,
+        s.eager,
+        s.small_programs,
+        s.axis_env_key,
+    )
     return {
         "fast": plain and s.eager == "numpy" and s.numpy_rank_promotion == "allow",
         "trace_context": context,

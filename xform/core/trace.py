@@ -216,7 +216,10 @@ class Primitive:
         if not self.remembers_types:
             return self.abstract_eval(*avals, **params)
         key = (avals, tuple(params.items())) if params else avals
-        found = self._types.get(key)
+        try:
+            found = self._types.get(key)
+        except TypeError:  # a parameter that can't be hashed
+            return self.abstract_eval(*avals, **params)
         if found is None:
             if len(self._types) > 4096:
                 self._types.clear()

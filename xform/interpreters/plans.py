@@ -26,7 +26,16 @@ from xform.interpreters.tangents import is_zero
 class Plan:
     """An operation, linearized for operands of given types, some of which are differentiated."""
 
-    __slots__ = ("_backwards", "backward_of_one", "forward", "nonzero_out", "out_avals", "residuals", "split", "tangent_avals")
+    __slots__ = (
+        "_backwards",
+        "backward_of_one",
+        "forward",
+        "nonzero_out",
+        "out_avals",
+        "residuals",
+        "split",
+        "tangent_avals",
+    )
 
     def __init__(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any], nonzero: tuple[bool, ...]):
         avals = [get_aval(a) for a in args]
@@ -129,13 +138,23 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
             return NotImplemented
     key = (mask, *types, *params.items()) if params else (mask, *types)
     plans = primitive.plans
-    plan = plans.get(key)
+    try:
+        plan = plans.get(key)
+    except TypeError:  # a parameter that can't be hashed
+        return NotImplemented
     if plan is None:
         if key not in plans:
+            if len(plans) > 4096:
+                plans.clear()
             plans[key] = None
             return NotImplemented
         nonzero = tuple(bit == "1" for bit in bin(mask)[3:])
-        plan = plans[key] = Plan(primitive, [ArrayImpl(h, None, t) if type(t) is not type else t(h) for h, t in zip(hosts, types, strict=True)], params, nonzero)
+        plan = plans[key] = Plan(
+            primitive,
+            [ArrayImpl(h, None, t) if type(t) is not type else t(h) for h, t in zip(hosts, types, strict=True)],
+            params,
+            nonzero,
+        )
     token = quiet_begin()
     try:
         outs = plan.forward(*hosts)

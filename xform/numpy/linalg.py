@@ -23,6 +23,7 @@ from xform.lax.linalg.matrices import check_subset, hermitian_part
 from xform.lax.linalg.solve import det_p, slogdet_p
 from xform.lax.linalg.solve import solve as _solve
 from xform.lax.linalg.svd import svd_p
+from xform.lax.shapes import reshape_p
 from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.promotion import (
@@ -103,6 +104,14 @@ def _matrices(name: str, a: Any, arg: str = "a", *, square: bool = False) -> Arr
     return a
 
 
+def _pair(name: str, a: Any, b: Any) -> tuple[Array, Array]:
+    """Matrices `a` and an array `b` in one dtype."""
+    a, b = _matrices(name, a), _inexact(name, b, "b")
+    if a.dtype != b.dtype:
+        a, b = promote_inexact(f"linalg.{name}", a, b)
+    return a, b
+
+
 def _adjoint(x: Array) -> Array:
     return ufuncs.conj(matrix_transpose(x))
 
@@ -134,22 +143,18 @@ def solve(a: Any, b: Any) -> Array:
     >>> xnp.linalg.solve(xnp.array([[0.0, 2.0], [1.0, 1.0]]), xnp.array([2.0, 3.0])).tolist()
     [2.0, 1.0]
     """
-    a, b = _matrices("solve", a, square=True), _inexact("solve", b, "b")
-    a, b = (strong(x) for x in promote_inexact("linalg.solve", a, b))
+    a, b = _pair("solve", a, b)
     vector = b.ndim == 1
-    columns = manipulation.expand_dims(b, -1) if vector else b
-    if not b.ndim or columns.shape[-2] != a.shape[-1]:
+    columns = reshape_p.bind(b, new_sizes=(*b.shape, 1)) if vector else b
+    if a.shape[-1] != a.shape[-2] or not b.ndim or columns.shape[-2] != a.shape[-1]:
         raise ShapeError(
             f"numpy.linalg.solve: a (..., n, n) needs b (n,) or (..., n, m), got a {shown(a)} and b {shown(b)}"
         )
-    batch = _common_batch("solve", a, columns)
-    a = manipulation.broadcast_to(a, batch + a.shape[-2:])
-    out = _solve(a, manipulation.broadcast_to(columns, batch + columns.shape[-2:]))
-    return manipulation.squeeze(out, -1) if vector else out
-
-
-def _common_batch(name: str, *xs: Array) -> tuple[int, ...]:
-    return broadcast_shapes_of(f"linalg.{name}", [x.shape[:-2] for x in xs], xs)
+    if a.shape[:-2] != columns.shape[:-2]:
+        batch = broadcast_shapes_of("linalg.solve", [a.shape[:-2], columns.shape[:-2]], [a, b])
+        a, columns = (expand_to(x, batch + x.shape[-2:]) for x in (a, columns))
+    out = _solve(a, columns)
+    return reshape_p.bind(out, new_sizes=out.shape[:-1]) if vector else out
 
 
 @api_boundary
@@ -216,8 +221,7 @@ def lstsq(
     s : array (min(m, n),)
         The singular values of `a`.
     """
-    a, b = _matrices("lstsq", a), _inexact("lstsq", b, "b")
-    a, b = (strong(x) for x in promote_inexact("linalg.lstsq", a, b))
+    a, b = _pair("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
         raise ShapeError(f"numpy.linalg.lstsq: needs a (m, n) and b (m,) or (m, k), got a {shown(a)} and b {shown(b)}")
     m, n = a.shape
@@ -425,10 +429,9 @@ def svd(
     a = _matrices("svd", a, square=bool(hermitian))
     if hermitian:
         return _hermitian_svd(a, compute_uv, subset_by_index)
-    options = {"full_matrices": bool(full_matrices), "subset_by_index": subset_by_index}
     if not compute_uv:
-        return _lax.svd(a, compute_uv=False, **options)
-    return SVDResult(*_lax.svd(a, **options))
+        return _lax.svd(a, compute_uv=False, subset_by_index=subset_by_index)
+    return SVDResult(*_lax.svd(a, full_matrices=bool(full_matrices), subset_by_index=subset_by_index))
 
 
 def _hermitian_svd(a: Array, compute_uv: bool, subset: Any) -> Any:

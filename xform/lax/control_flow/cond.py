@@ -21,7 +21,7 @@ from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
-from xform.interpreters.tangents import Hooks, is_linear, is_zero, zero_of
+from xform.interpreters.tangents import is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
 from xform.lax.comparison import select_n_p
 from xform.lax.control_flow import common
@@ -71,7 +71,7 @@ def _split_branches(
     """Forward and linear branches that agree on their residuals.
 
     Residuals are the operands that any branch needs (`used`), then the results and new residuals of every branch;
-    a branch that was not taken has zeros for its own.
+    a branch that was not taken has ones for its own.
     """
     cache = branches[0].cache
     key = ("split_branches", tuple(map(id, branches)), nonzero, nonzero_out)
@@ -113,7 +113,8 @@ def _split_branches(
 
 
 def _blank(aval: ShapedArray) -> Any:
-    return Hooks.zeros(aval)
+    """Ones, not zeros: under `vmap` the linear branch runs for all lanes, and may divide by its residuals."""
+    return broadcast_in_dim(np.ones((), aval.dtype)[()], aval.shape, ())
 
 
 def _transpose(cts: Sequence[Any], index: Any, *args: Any, branches: Branches) -> list[Any]:

@@ -49,6 +49,11 @@ def _permutation_types(pivots: ShapedArray, *, permutation_size: int) -> ShapedA
 
 def _permutation_host(pivots: Any, *, permutation_size: int) -> Any:
     *batch, k = pivots.shape
+    if not batch:
+        order = list(range(permutation_size))
+        for i, target in enumerate(pivots.tolist()):
+            order[i], order[target] = order[target], order[i]
+        return np.array(order, np.int32)
     count = math.prod(batch)
     out = np.empty((count, permutation_size), np.int32)
     out[:] = np.arange(permutation_size)

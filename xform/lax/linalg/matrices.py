@@ -16,10 +16,11 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
-from xform.lax.arithmetic import add_p, conj_p, div_p, mul_p
+from xform.interpreters.lowering import Context, Value, i64s
+from xform.lax.arithmetic import conj_p, div_p, mul_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import Precision, dot_general_p
-from xform.lax.families import constant, is_complex
+from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.linalg import lapack
 from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
@@ -87,11 +88,6 @@ def adjoint(x: Any) -> Any:
 def scaled(x: Any, factor: float) -> Any:
     """`x` times a number."""
     return mul_p.bind(x, constant(x, factor))
-
-
-def hermitian_part(x: Any) -> Any:
-    """``(x + x^H) / 2``."""
-    return scaled(add_p.bind(x, adjoint(x)), 0.5)
 
 
 def as_dtype_of(v: Any, x: Any) -> Any:
@@ -208,6 +204,39 @@ triangle_p: Primitive = linear_unary(
     _triangle_batch,
     lambda ctx, x, *, k, lower: lapack.triangle(ctx, x, lower, k),
 )
+
+
+# hermitian_part: (x + x^H) / 2.
+
+
+def _hermitian_types(x: ShapedArray) -> ShapedArray:
+    check_matrices("hermitian_part", x, square=True)
+    return x.strong
+
+
+def _hermitian_host(x: Any) -> Any:
+    return (x + np.conjugate(x.swapaxes(-1, -2))) * x.dtype.type(0.5)
+
+
+def _hermitian_lower(ctx: Context, x: Value) -> Value:
+    n = len(x.shape)
+    other = ctx.op("transpose", [x], x.aval, f"permutation = {i64s([*range(n - 2), n - 1, n - 2])}")
+    if is_complex(x):
+        part = x.aval.update(dtype=real_dtype(x.dtype))
+        imag = ctx.op("negate", [ctx.op("imag", [other], part)], part)
+        other = ctx.op("complex", [ctx.op("real", [other], part), imag], x.aval)
+    return ctx.op("multiply", [ctx.op("add", [x, other], x.aval), ctx.full(x.shape, 0.5, x.dtype)], x.aval)
+
+
+hermitian_part_p: Primitive = linear_unary(
+    "hermitian_part",
+    _hermitian_types,
+    _hermitian_host,
+    lambda ct, x: hermitian_part_p.bind(ct),
+    lambda axis, x, dim: (hermitian_part_p.bind(batching.move_to(x, dim, axis.size)), 0),
+    _hermitian_lower,
+)
+hermitian_part = hermitian_part_p.bind
 
 
 def tril(x: Any, k: int = 0) -> Any:
