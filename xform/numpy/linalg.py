@@ -31,6 +31,7 @@ from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
     canonical_axes,
+    expand_to,
     promote_inexact,
     shown,
     strong,
