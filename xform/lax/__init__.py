@@ -90,6 +90,7 @@ from xform.lax.slicing import (
     dynamic_update_slice,
     dynamic_update_slice_in_dim,
     index_in_dim,
+    index_take,
     pad,
     slice,
     slice_in_dim,

@@ -92,7 +92,8 @@ class Windows(NamedTuple):
     @classmethod
     def of(cls, numbers: Any) -> "Windows":
         """From gather's or scatter's dimension numbers, whose fields have one order."""
-        return cls(*numbers[:3], tuple(zip(numbers[3], numbers[4], strict=True)))
+        window_dims, dropped, index_map, of_operand, of_indices = numbers
+        return cls(window_dims, dropped, index_map, tuple(zip(of_operand, of_indices, strict=True)))
 
     def kept(self, ndim: int) -> list[int]:
         """The operand's axes that a window runs along."""
@@ -264,21 +265,23 @@ def _gather_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], **params:
         x = batching.move_to(x, dx, axis.size)
     if di is not None:
         indices = batching.move_to(indices, di, axis.size)
-    offset_dims = tuple(d + 1 for d in n.offset_dims)
-    operand = [
-        tuple(d + 1 for d in dims) for dims in (n.collapsed_slice_dims, n.start_index_map, n.operand_batching_dims)
-    ]
-    index_batching = tuple(d + 1 for d in n.start_indices_batching_dims)
+    after = n._make(tuple(d + 1 for d in dims) for dims in n)  # all axes behind the mapped one
     if di is None:
-        numbers = GatherDimensionNumbers((0, *offset_dims), *operand, n.start_indices_batching_dims)
+        numbers = after._replace(
+            offset_dims=(0, *after.offset_dims), start_indices_batching_dims=n.start_indices_batching_dims
+        )
         sizes = (axis.size, *sizes)
     elif dx is None:
-        numbers = n._replace(offset_dims=offset_dims, start_indices_batching_dims=index_batching)
+        numbers = n._replace(
+            offset_dims=after.offset_dims, start_indices_batching_dims=after.start_indices_batching_dims
+        )
     else:
-        operand[2] = (0, *operand[2])
-        numbers = GatherDimensionNumbers(offset_dims, *operand, (0, *index_batching))
+        numbers = after._replace(
+            operand_batching_dims=(0, *after.operand_batching_dims),
+            start_indices_batching_dims=(0, *after.start_indices_batching_dims),
+        )
         sizes = (min(1, axis.size), *sizes)
-        params["indices_are_sorted"] = params["unique_indices"] = False
+        params["indices_are_sorted"] = False
     return gather_p.bind(x, indices, **{**params, "dimension_numbers": numbers, "slice_sizes": sizes}), 0
 
 

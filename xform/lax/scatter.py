@@ -113,15 +113,19 @@ def scatter_family(name: str, ufunc: Any, operation: str | None, accepts: str) -
         (x, indices, updates), (dx, di, du) = args, dims
         x, updates = batching.move_to(x, dx, axis.size), batching.move_to(updates, du, axis.size)
         n = params["dimension_numbers"]
-        fields = [tuple(d + 1 for d in dims) for dims in n[:4]]
+        after = n._make(tuple(d + 1 for d in dims) for dims in n)  # all axes behind the mapped one
         if di is None:
-            fields[0] = (0, *fields[0])
-            numbers = ScatterDimensionNumbers(*fields, n.scatter_indices_batching_dims)
+            numbers = after._replace(
+                update_window_dims=(0, *after.update_window_dims),
+                scatter_indices_batching_dims=n.scatter_indices_batching_dims,
+            )
         else:
             indices = batching.move_to(indices, di, axis.size)
-            fields[3] = (0, *fields[3])
-            numbers = ScatterDimensionNumbers(*fields, (0, *(d + 1 for d in n.scatter_indices_batching_dims)))
-            params["indices_are_sorted"] = params["unique_indices"] = False
+            numbers = after._replace(
+                operand_batching_dims=(0, *after.operand_batching_dims),
+                scatter_indices_batching_dims=(0, *after.scatter_indices_batching_dims),
+            )
+            params["indices_are_sorted"] = False
         return p.bind(x, indices, updates, **{**params, "dimension_numbers": numbers}), 0
 
     p.abstract_eval = types
@@ -162,7 +166,7 @@ def _host(
         updates = updates[inside]
     if flat:
         at = np.ravel_multi_index(arrays, out.shape) if arrays else np.zeros((), np.int64)
-        target, place = out.reshape(-1), np.broadcast_to(at, updates.shape).reshape(-1)
+        target, place = out.reshape(-1), (np.broadcast_to(at, updates.shape).reshape(-1),)
         updates = updates.reshape(-1)
     else:
         arrays[0] = np.broadcast_to(arrays[0], updates.shape[: updates.ndim - len(whole)])
@@ -172,7 +176,7 @@ def _host(
     elif unique_indices:
         target[place] = ufunc(target[place], updates)
     else:
-        ufunc.at(target, place, updates)
+        ufunc.at(target, place[0], updates)
     return out
 
 

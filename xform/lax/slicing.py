@@ -19,9 +19,9 @@ from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
-from xform.lax.arithmetic import add_p
+from xform.lax.arithmetic import add_p, rem_p
 from xform.lax.comparison import gt_p, lt_p, select_n_p
-from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p, widen_index
+from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather, gather_p, widen_index
 from xform.lax.scatter import ScatterDimensionNumbers, scatter_p
 from xform.lax.shapes import canonical_axes, convert, full, linear_unary, reshape
 
@@ -660,3 +660,41 @@ def dynamic_update_index_in_dim(
     if len(update_shape) != len(shape):
         update = reshape(update, (*update_shape[:axis], 1, *update_shape[axis:]))
     return dynamic_update_slice_in_dim(operand, update, index, axis, allow_negative_indices=allow_negative_indices)
+
+
+@api_boundary
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """The slices ``src[..., idxs[0][k], ..., idxs[1][k], ...]`` for each k, with the indices at `axes`.
+
+    Parameters
+    ----------
+    src : array
+    idxs : integer arrays of one length and dtype, one per axis
+        Taken modulo the lengths of the axes.
+    axes : increasing ints
+
+    Returns
+    -------
+    array whose first axis runs over k, followed by the axes of `src` that are not in `axes`
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.index_take(np.arange(12).reshape(3, 4), [np.array([0, -1])], (1,)).tolist()
+    [[0, 4, 8], [3, 7, 11]]
+    """
+    axes, shape = canonical_axes("index_take", src, axes), get_aval(src).shape
+    if len(idxs) != len(axes) or any(get_aval(i).ndim != 1 for i in idxs):
+        raise TypeError(f"lax.index_take: one index array of rank 1 is needed for each of the axes {axes}")
+    columns = []
+    for index, d in zip(idxs, axes, strict=True):
+        n = get_aval(index).dtype.type(shape[d])
+        index = rem_p.bind(index, n)
+        index = select_n_p.bind(lt_p.bind(index, n.dtype.type(0)), index, add_p.bind(index, n))
+        columns.append(reshape(index, (index.shape[0], 1)))
+    return gather(
+        src,
+        concatenate(columns, 1),
+        GatherDimensionNumbers(tuple(range(1, len(shape) - len(axes) + 1)), axes, axes),
+        [1 if d in axes else n for d, n in enumerate(shape)],
+    )

@@ -202,10 +202,9 @@ def _iterate(self: Array) -> Iterator[Any]:
     return (self[i] for i in range(self.shape[0]))
 
 
-ArrayImpl.__getitem__ = _getitem_concrete  # type: ignore[attr-defined]
-ArrayImpl.__iter__ = _iterate_concrete  # type: ignore[attr-defined]
-Array.__getitem__ = _getitem  # type: ignore[attr-defined]
-Array.__iter__ = _iterate  # type: ignore[attr-defined]
+for _class, _methods in ((Array, (_getitem, _iterate)), (ArrayImpl, (_getitem_concrete, _iterate_concrete))):
+    for _name, _method in zip(("__getitem__", "__iter__"), _methods, strict=True):
+        setattr(_class, _name, _method)
 
 
 # ---- Functions ---------------------------------------------------------------------------------------------
