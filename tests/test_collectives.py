@@ -188,9 +188,9 @@ def test_traced_once_for_equal_signatures():
 def test_errors():
     with pytest.raises(NameError, match="unbound axis name: 'i'"):
         lax.psum(1.0, "i")
-    with pytest.raises(NameError, match="unbound axis name: 'k' .*'i'"):
+    with pytest.raises(NameError, match=r"unbound axis name: 'k' .*'i'"):
         xform.vmap(lambda x: lax.pmax(x, "k"), axis_name="i")(np.ones(3))
-    with pytest.raises(ValueError, match="length 9.*8 devices.*XFORM_NUM_CPU_DEVICES"):
+    with pytest.raises(ValueError, match=r"length 9.*8 devices.*XFORM_NUM_CPU_DEVICES"):
         xform.pmap(lambda x: x)(np.ones(9))
     with pytest.raises(ValueError, match="ppermute: targets must be distinct"):
         xform.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (2, 1)]), axis_name="i")(np.ones(3))

@@ -3,9 +3,10 @@
 May import: `xform.core`.
 """
 
+import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,7 @@ def check_callable(what: str, function: Any) -> None:
 
 def canonical_argnums(what: str, argnums: Any, n_args: int) -> tuple[int, ...]:
     """Argument numbers as a tuple of non-negative ints."""
-    if isinstance(argnums, Iterable):
-        numbers = tuple(operator.index(i) for i in argnums)
-    else:
-        numbers = (operator.index(argnums),)
+    numbers = tuple(map(operator.index, argnums if isinstance(argnums, Iterable) else (argnums,)))
     for i in numbers:
         if not -n_args <= i < n_args:
             raise ValueError(
@@ -73,9 +71,13 @@ def flat_arrays(what: str, value: Any, name: Callable[[Any, int], str] | None = 
     out = []
     for i, x in enumerate(leaves):
         if type(x) is not ArrayImpl and not isinstance(x, Tracer):
-            x = as_array(x, lambda i=i: f"{what}: {(name or _leaf_of_value)(treedef, i)}")
+            x = as_array(x, functools.partial(_describe, what, name or _leaf_of_value, treedef, i))
         out.append(x)
     return out, treedef
+
+
+def _describe(what: str, name: Callable[[Any, int], str], treedef: Any, i: int) -> str:
+    return f"{what}: {name(treedef, i)}"
 
 
 def _leaf_of_value(treedef: Any, i: int) -> str:

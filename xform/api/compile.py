@@ -217,7 +217,9 @@ class JitFunction:
                     kwargs[k] = v
             leaves, out_tree = tree.flatten(self._fun(*args, **kwargs))
             return [
-                as_array(x, lambda i=i: f"jit of {name}: the result{tree.keystr(tree.paths(out_tree)[i])}")
+                x
+                if isinstance(x, ArrayImpl | Tracer)
+                else as_array(x, functools.partial(_result_name, name, out_tree, i))
                 for i, x in enumerate(leaves)
             ]
 
@@ -264,6 +266,10 @@ class JitFunction:
         """Forget all traces and executables."""
         self._cache.clear()
         self._singles.clear()
+
+
+def _result_name(function: str, out_tree: Any, i: int) -> str:
+    return f"jit of {function}: the result{tree.keystr(tree.paths(out_tree)[i])}"
 
 
 def _bind_consts(entry: _Entry) -> ClosedJaxpr:

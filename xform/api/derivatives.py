@@ -104,6 +104,7 @@ def _value_and_grad(
 ) -> tuple[Any, Any, Any]:
     name = "grad"
     single = type(argnums) is int
+    numbers: tuple[int, ...]
     if single and 0 <= argnums < len(args):
         numbers, chosen = (argnums,), args[argnums]
     else:
@@ -251,7 +252,8 @@ def _check_tangent(name: str, x: Any, t: Any) -> Any:
         if have.weak_type and want.shape == have.shape:
             return convert(t, want.dtype)
         raise TypeError(
-            f"{name}: an input of {get_aval(x).str_short()} needs a tangent of {want.str_short()}, got {have.str_short()}"
+            f"{name}: an input of {get_aval(x).str_short()} needs a tangent of {want.str_short()}, "
+            f"got {have.str_short()}"
         )
     return convert(recast(t), want.dtype)
 
@@ -317,12 +319,12 @@ def _check_against(name: str, what: str, t: Any, want: ShapedArray) -> Any:
     return Zero(want) if want.dtype == dtypes.float0 else convert(t, want.dtype)
 
 
-for _cls in (Pushforward, Pullback):
-    tree.register_pytree_node(
-        _cls,
-        lambda f: (tuple(f.consts), (f.jaxpr, f.info)),
-        lambda aux, consts, cls=_cls: cls(aux[0], list(consts), aux[1]),
-    )
+def _flatten_linear(f: LinearFunction) -> tuple[tuple, Any]:
+    return tuple(f.consts), (f.jaxpr, f.info)
+
+
+tree.register_pytree_node(Pushforward, _flatten_linear, lambda aux, consts: Pushforward(aux[0], list(consts), aux[1]))
+tree.register_pytree_node(Pullback, _flatten_linear, lambda aux, consts: Pullback(aux[0], list(consts), aux[1]))
 
 
 def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any, Any, Jaxpr, list[Any], tuple]:

@@ -56,8 +56,8 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
-                f"vmap of {name_of(fun)}: in_axes={in_axes} has {len(in_axes)} entries, the call has {len(args)} positional "
-                "arguments"
+                f"vmap of {name_of(fun)}: in_axes={in_axes} has {len(in_axes)} entries, the call has {len(args)} "
+                "positional arguments"
             )
         leaves, in_tree = flat_arrays(f"vmap of {name_of(fun)}", (args, kwargs), leaf_name)
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
@@ -111,8 +111,8 @@ def _place(fun: Any, x: Any, dim: int | None, target: Any, size: int) -> Any:
     if target is None:
         if dim is not None:
             raise ValueError(
-                f"vmap of {name_of(fun)}: out_axes is None for a result of {get_aval(x).str_short()} that depends on the "
-                "mapped axis"
+                f"vmap of {name_of(fun)}: out_axes is None for a result of {get_aval(x).str_short()} that depends "
+                "on the mapped axis"
             )
         return x
     ndim = get_aval(x).ndim + (dim is None)

@@ -57,8 +57,8 @@ def pmap(
     Notes
     -----
     Results stay on their devices; handing them to another pmap moves nothing. On CPU several devices can be simulated:
-    set the option ``num_cpu_devices`` before the first computation, or ``XFORM_NUM_CPU_DEVICES=8``. Called inside `jit`,
-    the map runs on one device, batched.
+    set the option ``num_cpu_devices`` before the first computation, or ``XFORM_NUM_CPU_DEVICES=8``. Called inside
+    `jit`, the map runs on one device, batched.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def pmap(
     @functools.wraps(fun)
     @api_boundary
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        static_nums = ()
+        static_nums: tuple[int, ...] = ()
         if static_broadcasted_argnums not in ((), None):
             static_nums = canonical_argnums(what, static_broadcasted_argnums, len(args))
         static = tuple((i, args[i]) for i in sorted(static_nums))
@@ -144,8 +144,8 @@ def _devices(what: str, devices: Any, backend: str | None, size: int) -> tuple[A
     available = list(devices) if devices is not None else xla.devices(backend)
     if size > len(available):
         raise ValueError(
-            f"{what}: the mapped axis has length {size}, but there are {len(available)} devices; on CPU more can be simulated "
-            "with XFORM_NUM_CPU_DEVICES"
+            f"{what}: the mapped axis has length {size}, but there are {len(available)} devices; on CPU more can be "
+            "simulated with XFORM_NUM_CPU_DEVICES"
         )
     return tuple(available[:size])
 

@@ -42,6 +42,7 @@ class Array:
         __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
         __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _binary
         __lt__ = __le__ = __gt__ = __ge__ = _binary
+
         def __neg__(self) -> Any: ...
         def __abs__(self) -> Any: ...
         def __invert__(self) -> Any: ...
@@ -250,7 +251,7 @@ class ArrayImpl(Array):
 
     def tobytes(self, order: str = "C") -> bytes:
         """The raw bytes of the elements."""
-        return self._value().tobytes(order)  # type: ignore[arg-type]
+        return self._value().tobytes(order)
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -344,9 +345,11 @@ def host_value(x: Any) -> Any:
 
 
 def own(x: Any) -> ArrayImpl:
-    """A concrete array for anything concrete that counts as one, which shares no memory that the caller may write to."""
+    """A concrete array for anything concrete that counts as one; it shares no memory that the caller may write to."""
     value = host_value(x)
-    if isinstance(value, np.ndarray) and type(x) is not ArrayImpl and (value is x or not isinstance(x, np.ndarray)):
-        if value.flags.writeable or not value.flags.owndata:
-            value = value.copy()
+    foreign = (
+        isinstance(value, np.ndarray) and type(x) is not ArrayImpl and (value is x or not isinstance(x, np.ndarray))
+    )
+    if foreign and (value.flags.writeable or not value.flags.owndata):
+        value = value.copy()
     return ArrayImpl(value, None, get_aval(x))

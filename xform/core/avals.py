@@ -38,6 +38,8 @@ class ShapedArray:
     weak_type: bool
     ndim: int
     size: int
+    _strong: "ShapedArray | None"
+    _tangent: "ShapedArray | None"
     inexact: bool  # float or complex: has tangents
 
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> "ShapedArray":

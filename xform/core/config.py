@@ -24,9 +24,9 @@ class ThreadState(threading.local):
     """What the current thread is doing; class attributes are the process-wide configuration."""
 
     # The interpreter stack.
-    trace = None  # the innermost staging trace, which receives all operations; None: evaluate at once
+    trace: Any = None  # the innermost staging trace, which receives all operations; None: evaluate at once
     level = 0  # number of traces under way
-    source = None  # where in the user's program the operation being transformed stands; None: look at the stack
+    source: Any = None  # where in the user's program the operation being transformed stands; None: look at the stack
     axis_env: tuple = ()  # named axes in scope, innermost last
     axis_env_key: tuple = ()  # their names and sizes
     # True when an operation on concrete arrays may be done by NumPy right away: no trace, no debugging, CPU.
@@ -89,7 +89,8 @@ class _Setting:
     __slots__ = ("name", "previous", "value")
 
     def __init__(self, name: str, value: Any):
-        self.name, self.value, self.previous = name, value, []
+        self.name, self.value = name, value
+        self.previous: list[Any] = []
 
     def __enter__(self) -> Any:
         self.previous.append(state.__dict__.get(self.name, self))

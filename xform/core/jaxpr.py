@@ -29,7 +29,7 @@ class Var(Tracer):
         self._trace, self.aval, self._source = trace, aval, src
 
     def _origin(self) -> str:
-        trace = self._trace
+        trace: Any = self._trace
         of = f" while tracing {trace.what}" if getattr(trace, "what", None) else ""
         if self._source is None:
             return f" It is an argument{of}." if of else ""
@@ -143,7 +143,8 @@ class ClosedJaxpr:
     __slots__ = ("__weakref__", "cache", "consts", "jaxpr")
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
-        self.jaxpr, self.consts, self.cache = jaxpr, list(consts), {}
+        self.jaxpr, self.consts = jaxpr, list(consts)
+        self.cache: dict[Any, Any] = {}
 
     @property
     def eqns(self) -> list[Eqn]:

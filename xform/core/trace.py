@@ -111,7 +111,7 @@ class Tracer(Array):
         return self._to_scalar("complex")
 
     def _no_value(self, what: str) -> Any:
-        hint = "Inside transformed functions use xform.numpy, or NumPy's functions that know our arrays, on the array itself."
+        hint = "Inside transformed functions use xform.numpy, or call NumPy's functions on the traced array itself."
         raise self._concretization(TracerArrayConversionError, what, hint)
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:

@@ -31,7 +31,7 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: "BatchTrace", val: Any, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
-        self._aval = None
+        self._aval: ShapedArray | None = None
 
     @property
     def aval(self) -> ShapedArray:  # type: ignore[override]

@@ -44,7 +44,7 @@ class JVPTrace(Trace):
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
 
-def split_tracers(trace: Trace, kind: type, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def split_tracers(trace: Trace, kind: Any, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Primal and tangent parts of arguments; what doesn't belong to `trace` has a zero tangent."""
     primals, tangents = [], []
     for a in args:

@@ -1,8 +1,9 @@
 """Whole jaxprs on the host: each becomes a Python function of ndarrays that calls the host rules one after the other.
 
 It needs no XLA and no compilation worth mentioning, and costs about 0.4 us an equation. So it also runs what is too
-small for XLA: a compiled call costs about 2.5 us, 0.1 more for each argument and 0.9 for each result, before it computes
-anything. Which of the two runs a program depends on the program alone, so that the same call always gives the same bits.
+small for XLA: a compiled call costs about 2.5 us, 0.1 more for each argument and 0.9 for each result, before it
+computes anything. Which of the two runs a program depends on the program alone, so that the same call always gives the
+same bits.
 
 May import: `xform.core`, `xform.backends.numpy`.
 """
@@ -17,9 +18,8 @@ from xform.core.array import ArrayImpl, host_value
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, cached_on_jaxpr, last_uses, subjaxprs
 
-
 # Python's operators do the same as these, and on NumPy's scalars ten times faster.
-_OPERATORS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.negative: "-"}
+_OPERATORS: dict[Any, str] = {np.add: "+", np.subtract: "-", np.multiply: "*", np.negative: "-"}
 
 
 @cached_on_jaxpr

@@ -1,9 +1,9 @@
 """Reverse mode outside `jit`, fast: operations that were linearized before.
 
-The derivative of an operation is a program that depends on its parameters and on the types of its operands only. So it is
-derived once, with `linearize_jaxpr` and `transpose_jaxpr`, turned into NumPy code, and kept as a `Plan`. From then on the
-operation costs, forward, one call of the plan's forward program on ndarrays, which gives the results and the residuals; and
-backward, one call of its transposed program. On the tape it is one equation, ``linear_call``.
+The derivative of an operation is a program that depends on its parameters and on the types of its operands only. So it
+is derived once, with `linearize_jaxpr` and `transpose_jaxpr`, turned into NumPy code, and kept as a `Plan`. From then
+on the operation costs, forward, one call of the plan's forward program on ndarrays, which gives the results and the
+residuals; and backward, one call of its transposed program. On the tape it is one equation, ``linear_call``.
 
 May import: `xform.core`, the other interpreters.
 """
@@ -76,7 +76,7 @@ class LinearCall(Primitive):
     It is never bound in another interpretation: applied to anything but a tape, it is its linear program.
     """
 
-    def bind(self, *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:  # type: ignore[override]
+    def bind(self, *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:
         linear = plan.split.linear
         return eval_jaxpr(linear.jaxpr, linear.consts, *map(ArrayImpl, residuals), *tangents)
 
@@ -88,8 +88,8 @@ class LinearCallEqn(Eqn):
     """An equation of `linear_call`, lighter to make than others: there is one for every operation on the tape."""
 
     __slots__ = ("plan", "residuals")
-    primitive = linear_call_p  # type: ignore[assignment]
-    source = None  # type: ignore[assignment]
+    primitive = linear_call_p
+    source = None
 
     def __init__(self, plan: Plan, residuals: Sequence[Any], invars: Sequence[Var], outvars: Sequence[Var]):
         self.plan, self.residuals, self.invars, self.outvars = plan, residuals, invars, outvars
@@ -116,7 +116,10 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
 
     The first time an operation is met there is no plan: then the general way is the faster one.
     """
-    hosts, tangents, types, mask = [], [], [], 1
+    hosts: list[Any] = []
+    tangents: list[Var] = []
+    types: list[Any] = []
+    mask = 1
     for a in args:
         mask += mask
         if type(a) is LinearizeTracer:
@@ -213,14 +216,14 @@ def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
         else:
             found = [get(id(v)) for v in outvars]
             hosts = [ct._host if type(ct) is ArrayImpl else ct for ct in found if ct is not None]
-            if not all([isinstance(ct, NDARRAYS) for ct in hosts]):
+            if not all(isinstance(ct, NDARRAYS) for ct in hosts):
                 return
             for v in outvars:
                 pop(id(v), None)
             mask = tuple([ct is not None for ct in found])
             outs = eqn.plan.backward(mask)(*eqn.residuals, *hosts) if hosts else ()
         eqns.pop()
-        for var, out in zip(eqn.invars, outs):  # noqa: B905
+        for var, out in zip(eqn.invars, outs):
             key = id(var)
             previous = get(key)
             cts[key] = out if previous is None else previous + out

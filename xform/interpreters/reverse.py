@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core.array import NDARRAYS, ArrayImpl, get_aval
-from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
 from xform.core.source import current as current_source
@@ -150,7 +149,7 @@ def _evaluate_known(jaxpr: Jaxpr, values: dict[int, Any]) -> list[Eqn]:
     linear = {id(v) for v in jaxpr.invars}
     linear_eqns = []
     for eqn in jaxpr.eqns:
-        if any([id(v) in linear for v in eqn.invars]):
+        if any(id(v) in linear for v in eqn.invars):
             linear_eqns.append(eqn)
             linear.update([id(v) for v in eqn.outvars])
         else:
@@ -176,7 +175,7 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> 
                 break
         eqn = eqns.pop()  # lets the residuals go as we walk
         found = [pop(id(v), None) for v in eqn.outvars]
-        if all([c is None for c in found]):
+        if all(c is None for c in found):
             continue
         primitive = eqn.primitive
         state.source = eqn.source
@@ -234,7 +233,7 @@ def linearize_jaxpr(
                 tangents = [instantiate(t) if nz else Zero(t.aval) for t, nz in zip(tangents, nonzero_out, strict=True)]
             linear, residuals = tape.finish([t for t in tangents if type(t) is not Zero])
         where = {id(x): i for i, x in reversed(list(enumerate([*primals, *outs])))}
-        new = []
+        new: list[Any] = []
         for r in residuals:
             if id(r) not in where:
                 where[id(r)] = len(primals) + len(outs) + len(new)

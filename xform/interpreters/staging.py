@@ -19,8 +19,6 @@ from xform.core.source import describe
 from xform.core.trace import Primitive, Trace, Tracer, staging
 from xform.interpreters import passes
 
-
-
 ARRAYS = (Array, np.ndarray, np.generic)
 
 
@@ -48,7 +46,9 @@ class StagingTrace(Trace):
         """The variable or literal that stands for `x` in this program."""
         if type(x) is Var and x._trace is self:
             return x
-        if isinstance(x, np.generic) and x.dtype is (aval := get_aval(x)).dtype:  # the most frequent constants, such as 2.0
+        if (
+            isinstance(x, np.generic) and x.dtype is (aval := get_aval(x)).dtype
+        ):  # the most frequent constants, such as 2.0
             return Literal(x, aval)
         if isinstance(x, Tracer):
             if x._trace.level >= self.level or not x._trace.alive:
@@ -56,9 +56,9 @@ class StagingTrace(Trace):
         elif not isinstance(x, ARRAYS):  # Python scalars, and what has __array__
             x = own(x)
         aval = get_aval(x)
-        if aval.ndim == 0 and not isinstance(x, Tracer) and aval.dtype != dtypes.float0:
-            if type(x) is not ArrayImpl or x._host is not None:
-                return Literal(np.asarray(host_value(x))[()], aval)
+        known = not isinstance(x, Tracer) and (type(x) is not ArrayImpl or x._host is not None)
+        if known and aval.ndim == 0 and aval.dtype != dtypes.float0:
+            return Literal(np.asarray(host_value(x))[()], aval)
         var = self.constvars.get(id(x))
         if var is None:
             var = self.constvars[id(x)] = Var(self, aval)

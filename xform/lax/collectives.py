@@ -253,7 +253,8 @@ all_to_all_p.transpose = lambda ct, x, *, axes: [all_to_all_p.bind(ct, axes=axes
 all_to_all_p.batch = _all_to_all_batch
 all_to_all_p.lower = lambda ctx, x, *, axes: ctx.op(
     "all_to_all", [x], x.aval,
-    f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = {x.shape[0]} : i64, {replica_groups(ctx, axes)}",
+    f"split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = {x.shape[0]} : i64, "
+    f"{replica_groups(ctx, axes)}",
 )  # fmt: skip
 
 

@@ -303,11 +303,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         obj = np.arange(*obj.indices(n))
     if is_concrete(obj) and (found := np.asarray(obj)).dtype == bool:
         obj = np.flatnonzero(found)
-    scalar = np.ndim(obj) == 0 if is_concrete(obj) else obj.ndim == 0
-    places = manipulation.ravel(array_of("insert", obj, "obj"))
-    if is_concrete(places) and np.any((np.asarray(places) < -n) | (np.asarray(places) > n)):
+    if is_concrete(obj) and np.any((np.asarray(obj) < -n) | (np.asarray(obj) > n)):
         raise IndexError(f"numpy.insert: obj={obj} is out of bounds for axis {axis} with size {n}")
-    places = where(places < 0, places + n, places)
+    obj = array_of("insert", obj, "obj")
+    scalar = not obj.ndim
+    places = manipulation.ravel(where(obj < 0, obj + n, obj))
     values = convert(array_of("insert", values, "values"), arr.dtype)
     count = places.size
     if count == 1:  # any number of values at one place

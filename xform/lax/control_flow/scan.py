@@ -53,7 +53,7 @@ def _host(
     ys = [np.empty((length, *a.shape), a.dtype) for a in jaxpr.out_avals[num_carry:]]
     for i in reversed(range(length)) if reverse else range(length):
         out = step(*consts, *carry, *[x[i] for x in xs])
-        carry = out[:num_carry]
+        carry = list(out[:num_carry])
         for y, value in zip(ys, out[num_carry:], strict=True):
             y[i] = value
     return [*carry, *ys]

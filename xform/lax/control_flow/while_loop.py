@@ -42,7 +42,7 @@ def _run(
     *args: Any, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int
 ) -> list[Any]:
     """On the host while that is cheap, the rest compiled."""
-    params = {
+    params: dict[str, Any] = {
         "cond_jaxpr": cond_jaxpr, "body_jaxpr": body_jaxpr, "cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts,
     }  # fmt: skip
     trips = None if common.debugging() else common.HOST_BUDGET // (len(cond_jaxpr.eqns) + len(body_jaxpr.eqns) + 1)
