@@ -12,7 +12,7 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value, lower_as
-from xform.lax.arithmetic import abs, add, add_p, div, mul, mul_p, neg, neg_p, sign, sub
+from xform.lax.arithmetic import abs, add, add_p, div, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import eq, lt, select
 from xform.lax.families import apply, compare, constant, elementwise
 from xform.lax.powers import sqrt, square_p
