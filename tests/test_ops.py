@@ -36,6 +36,9 @@ TESTED_ELSEWHERE = {
     "jit": "test_jit, test_compositions",
     "scan": "test_control_flow, test_compositions",
     "while": "test_control_flow, test_compositions",
+    **dict.fromkeys(
+        ["all_gather", "all_to_all", "axis_index", "pmap", "pmax", "pmin", "ppermute", "psum"], "test_collectives"
+    ),
 }
 
 BROKEN: dict[str, str] = {}  # modules of the table that can't be imported
