@@ -35,6 +35,15 @@ from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
 from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
 from xform.lax.dot import Precision, batch_matmul, dot, dot_general
+from xform.lax.dynamic_slicing import (
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    index_take,
+)
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.identities import stop_gradient
@@ -81,20 +90,7 @@ from xform.lax.shapes import (
     tile,
     transpose,
 )
-from xform.lax.slicing import (
-    concatenate,
-    dynamic_index_in_dim,
-    dynamic_slice,
-    dynamic_slice_in_dim,
-    dynamic_update_index_in_dim,
-    dynamic_update_slice,
-    dynamic_update_slice_in_dim,
-    index_in_dim,
-    index_take,
-    pad,
-    slice,
-    slice_in_dim,
-)
+from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim
 from xform.lax.sorting import sort, sort_key_val, top_k
 from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
 from xform.lax.split import split

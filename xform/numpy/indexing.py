@@ -18,9 +18,10 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Tracer
+from xform.lax.dynamic_slicing import dynamic_slice_p, of_one_dtype
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, fill_scalar, gather_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape, rev_p, squeeze_p
-from xform.lax.slicing import dynamic_slice_p, of_one_dtype, static_slice
+from xform.lax.slicing import static_slice
 from xform.numpy.index_plans import ARRAY, INT, NEW, SCALAR, SLICE, Item, holds_tracer, in_bounds, parse, plan_of
 from xform.numpy.promotion import array_of, canonical_axis, is_concrete, no_out, shown
 

@@ -14,8 +14,9 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Tracer
+from xform.lax.dynamic_slicing import dynamic_slice_in_dim
 from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
-from xform.lax.slicing import concatenate_p, dynamic_slice_in_dim, slice_in_dim
+from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.numpy.promotion import (
     ShapeError,
     array_of,

@@ -18,6 +18,7 @@ from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import add_p, sub_p
 from xform.lax.control_flow import fori_loop
+from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from xform.lax.linalg import lapack
 from xform.lax.linalg.matrices import (
@@ -33,7 +34,6 @@ from xform.lax.linalg.matrices import (
 from xform.lax.linalg.triangular_solve import solve
 from xform.lax.scatter import ScatterDimensionNumbers, scatter
 from xform.lax.shapes import broadcast_in_dim_p, iota, iota_p, reshape_p
-from xform.lax.slicing import dynamic_slice_p, dynamic_update_slice_p
 
 # The permutation that a sequence of row exchanges amounts to.
 
