@@ -3,20 +3,9 @@
 May import: everything.
 """
 
-from xform import lax, numpy, random, tree, tree_util
+from xform import dtypes, errors, lax, numpy, random, tree, tree_util
 from xform.api.compile import jit
-from xform.api.derivatives import (
-    grad,
-    hessian,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-)
+from xform.api.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from xform.api.devices import (
     block_until_ready,
     clear_caches,
@@ -32,7 +21,8 @@ from xform.api.devices import (
     process_count,
     process_index,
 )
-from xform.api.inspection import ShapeDtypeStruct, eval_shape, make_jaxpr
+from xform.api.inspection import ShapeDtypeStruct, eval_shape, make_jaxpr, typeof
+from xform.api.jacobians import hessian, jacfwd, jacobian, jacrev
 from xform.api.mapping import vmap
 from xform.api.parallel import pmap
 from xform.core.array import Array
@@ -52,3 +42,4 @@ from xform.core.config import (
 )
 
 __version__ = "0.1.0"
+__version_info__ = (0, 1, 0)

@@ -129,3 +129,15 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(2, 4), dtype=float64)
     """
     return make_jaxpr(fun, return_shape=True)(*args, **kwargs)[1]
+
+
+@api_boundary
+def typeof(x: Any) -> Any:
+    """The type of an array as the transformations see it: its aval.
+
+    Examples
+    --------
+    >>> typeof(np.ones((2, 3)))
+    f64[2,3]
+    """
+    return shape_of(x)

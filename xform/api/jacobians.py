@@ -1,0 +1,175 @@
+"""`jacfwd`, `jacrev`, `hessian`: a derivative for each vector of a basis, by `vmap`.
+
+May import: `api.arguments`, `api.derivatives`, `api.mapping`.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, name_of
+from xform.api.derivatives import jvp, vjp
+from xform.api.mapping import vmap
+from xform.core import dtypes, tree
+from xform.core.array import get_aval
+from xform.core.errors import api_boundary
+
+
+def _basis(leaves: Sequence[Any]) -> list[Any]:
+    """For a list of arrays, the standard basis of all of them together: leading axis total size."""
+    sizes = [get_aval(x).size for x in leaves]
+    total, start, out = sum(sizes), 0, []
+    for x, n in zip(leaves, sizes, strict=True):
+        aval = get_aval(x)
+        block = np.eye(total, n, -start, dtype=aval.dtype)
+        out.append(block.reshape(total, *aval.shape))
+        start += n
+    return out
+
+
+def _check_jacobian_dtypes(name: str, leaves: Sequence[Any], holomorphic: bool, allow_int: bool, out: bool) -> None:
+    for x in leaves:
+        aval = get_aval(x)
+        complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
+        real = dtypes.issubdtype(aval.dtype, np.floating)
+        what = "results" if out else "inputs"
+        if holomorphic and not complex_:
+            raise TypeError(f"{name} with holomorphic=True needs complex {what}, got {aval.str_short()}")
+        if not holomorphic and not real and not (allow_int and not complex_):
+            hint = "; for analytic functions say holomorphic=True" if complex_ else ""
+            raise TypeError(f"{name} needs {what} of real float dtype, got {aval.str_short()}{hint}")
+
+
+def jacfwd(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, column by column in forward mode: best for tall Jacobians.
+
+    Returns
+    -------
+    A function that returns, for each array of the result (its structure outside) and each of the argument (its
+    structure inside), an array of shape ``(*out.shape, *in.shape)``.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.jacfwd(lambda x: x**2)(xnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    check_callable("jacfwd", fun)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        f, chosen = _partial(fun, argnums, args, kwargs, "jacfwd")
+        leaves, treedef = flat_arrays("jacfwd", chosen)
+        _check_jacobian_dtypes("jacfwd", leaves, holomorphic, False, False)
+        chosen = treedef.unflatten(leaves)
+
+        def push(*ts: Any) -> Any:
+            return jvp(f, (chosen,), (treedef.unflatten(ts),), has_aux)
+
+        axes = (None, 0, None) if has_aux else (None, 0)
+        out, columns, *aux = vmap(push, out_axes=axes)(*_basis(leaves))
+        _check_jacobian_dtypes("jacfwd", tree.leaves(out), holomorphic, False, True)
+        result = tree.map(lambda c: _split_inputs(c, leaves, treedef), columns)
+        return (result, aux[0]) if has_aux else result
+
+    return jacobian
+
+
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """The Jacobian of `fun`, row by row in reverse mode: best for wide Jacobians.
+
+    The result is that of `jacfwd`.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.jacrev(lambda x: x**2)(xnp.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    check_callable("jacrev", fun)
+
+    @functools.wraps(fun)
+    @api_boundary
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        f, chosen = _partial(fun, argnums, args, kwargs, "jacrev")
+        leaves, treedef = flat_arrays("jacrev", chosen)
+        _check_jacobian_dtypes("jacrev", leaves, holomorphic, allow_int, False)
+        out, pullback, *aux = vjp(f, treedef.unflatten(leaves), has_aux=has_aux)
+        outs, out_tree = tree.flatten(out)
+        _check_jacobian_dtypes("jacrev", outs, holomorphic, False, True)
+        (rows,) = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*_basis(outs))
+        # rows: structure of the input, leading axis all results; split it by result, and put results outside.
+        per_input = [_split_axis0(r, outs) for r in tree.leaves(rows)]
+        result = out_tree.unflatten([treedef.unflatten([p[i] for p in per_input]) for i in range(len(outs))])
+        return (result, aux[0]) if has_aux else result
+
+    return jacobian
+
+
+jacobian = jacrev
+
+
+def _partial(fun: Any, argnums: Any, args: tuple, kwargs: dict, name: str) -> tuple[Callable[..., Any], Any]:
+    """`fun` as a function of the chosen argument(s) alone."""
+    numbers = canonical_argnums(f"{name} of {name_of(fun)}", argnums, len(args))
+    single = isinstance(argnums, int)
+
+    def f(chosen: Any) -> Any:
+        full_args = list(args)
+        for i, x in zip(numbers, (chosen,) if single else chosen, strict=True):
+            full_args[i] = x
+        return fun(*full_args, **kwargs)
+
+    return f, args[numbers[0]] if single else tuple(args[i] for i in numbers)
+
+
+def _split_axis0(x: Any, parts: Sequence[Any]) -> list[Any]:
+    """Split the leading axis into pieces as large as `parts`, and give them their shapes."""
+    out, start = [], 0
+    for p in parts:
+        aval = get_aval(p)
+        piece = x[start : start + aval.size]
+        out.append(piece.reshape(*aval.shape, *x.shape[1:]))
+        start += aval.size
+    return out
+
+
+def _split_inputs(columns: Any, leaves: Sequence[Any], treedef: Any) -> Any:
+    """From (all inputs, *out.shape) to a pytree of (*out.shape, *in.shape)."""
+    pieces = []
+    for piece, leaf in zip(_split_axis0(columns, leaves), leaves, strict=True):
+        n = get_aval(leaf).ndim
+        order = [*range(n, piece.ndim), *range(n)]
+        pieces.append(piece.transpose(order))
+    return treedef.unflatten(pieces)
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The matrix of second derivatives: forward over reverse mode.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.hessian(lambda x: (x**3).sum())(xnp.array([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
