@@ -145,6 +145,29 @@ def without_negative_zeros(dtype):
     return [Sample((s.args[0] + 0, s.args[1], s.args[2] + 0), s.kwargs) for s in edges(dtype)]
 
 
+def square_minus(v):
+    return v * v - v
+
+
+def apply_samples(cases, **kwargs):
+    return lambda rng, dtype: [
+        Sample(
+            (array(rng, dtype, shape), i),
+            dict(
+                func=square_minus,
+                dimension_numbers=S(*n),
+                update_shape=windowed_shape(shape, i, G(*n), sizes),
+                **kwargs,
+            ),
+        )
+        for shape, i, n, sizes in cases
+    ]
+
+
+def apply_reference(x, indices, func, dimension_numbers, update_shape, **flags):
+    return scatter_reference(lambda old, _: func(old))(x, indices, np.empty(update_shape), dimension_numbers)
+
+
 X, INDEX = np.arange(12.0).reshape(4, 3), np.array([[0], [2]])
 NUMBERS_OF_ROWS = ROWS[2]
 
@@ -268,5 +291,21 @@ OPS = [
     ),
     Op(
         "scatter_mul", lax.scatter_mul, scatter_samples(None, FEW), scatter_reference(np.multiply), NUMBERS, edges=edges
+    ),
+    Op(
+        "scatter_apply",
+        lax.scatter_apply,
+        apply_samples([CASES[1], CASES[3], CASES[4], CASES[7], CASES[15]], unique_indices=True),
+        apply_reference,
+        ["float64", "complex64", "int32"],
+    ),
+    Op(
+        "scatter_apply:repeated",
+        lax.scatter_apply,
+        apply_samples(DUPLICATES),
+        apply_reference,
+        ["float64"],
+        order=1,
+        differentiable=False,
     ),
 ]
