@@ -74,7 +74,7 @@ _SCALAR_FITS = {float: "fc", int: "iufc"}
 
 def _where(condition: Any, x: Any, y: Any, size: Any, fill_value: Any) -> Any:
     if x is None and y is None:
-        from xform.numpy.sorting import nonzero
+        from xform.numpy.searching import nonzero
 
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:

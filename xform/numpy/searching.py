@@ -35,6 +35,8 @@ def places(name: str, mask: Array, size: int | None, fill: Any = 0) -> Array:
         return ArrayImpl(np.flatnonzero(concrete(name, mask, "a", _SIZE)).astype(dtypes.default_int(), copy=False))
     size = operator.index(size)
     index = dtypes.default_int()
+    if not size:
+        return lax_full((0,), 0, index)
     target = where(mask, convert(mask, index).cumsum() - 1, size)
     out = lax_full((size,), 0, index) + convert(array_of(name, fill, "fill_value"), index)
     return out.at[target].set(broadcasted_iota(index, (n,), 0), mode="drop")
@@ -234,7 +236,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
             return up
         if not np.all(values[:-1] >= values[1:]):
             raise ValueError("numpy.digitize: bins must ascend or descend")
-    down = n - searchsorted(manipulation.flip(bins), x, "right" if right else "left", method=method)
+    down = n - searchsorted(manipulation.flip(bins), x, "left" if right else "right", method=method)
     return where(bins[-1] >= bins[0], up, down)
 
 

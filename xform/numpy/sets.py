@@ -101,10 +101,10 @@ def _sized_unique(ar: Array, axis: int | None, equal_nan: bool, size: int, fill_
             new = new & ~(ufuncs.isnan(before) & ufuncs.isnan(after))
         differ = new | differ
     first = concatenate([lax_full((min(n, 1),), True, np.dtype(bool)), differ]) if n else lax_full((0,), True, np.dtype(bool))
-    start = places("unique", first, size, n)
+    start = places("unique", first, size + 1, n)
     count = reductions.sum(first)
     valid = arange(size) < count
-    place = start.clip(0, max(n - 1, 0))
+    place = start[:size].clip(0, max(n - 1, 0))
     if n:
         picked = order[place]
         values = rows[picked]
@@ -115,7 +115,7 @@ def _sized_unique(ar: Array, axis: int | None, equal_nan: bool, size: int, fill_
         values = lax_full((size, *shape[1:]), 0 if fill_value is None else fill_value, ar.dtype)
         picked = lax_full((size,), 0, index)
     inverse = lax_full((n,), 0, index).at[order].set(convert(first, index).cumsum() - 1)
-    counts = where(valid, concatenate([start[1:], lax_full((min(size, 1),), n, index)]) - start, 0)
+    counts = where(valid, start[1:] - start[:-1], 0)
     if axis is None:
         return [manipulation.reshape(values, (size,)), picked, manipulation.reshape(inverse, ar.shape), counts]
     return [manipulation.moveaxis(values, 0, axis), picked, inverse, counts]
