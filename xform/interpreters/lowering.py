@@ -104,20 +104,24 @@ class Module:
         """The name of the function for a nested jaxpr; equal ones share one."""
         name = self.by_jaxpr.get(id(closed))
         if name is None:
-            ctx = Context(self)
-            args = [ctx.value(aval) for aval in closed.in_avals]
-            outs = ctx.jaxpr(closed.jaxpr, closed.consts, args)
-            signature = (
-                f"({', '.join(f'{a.name}: {a.type}' for a in args)}) -> ({', '.join(o.type for o in outs)}) {{\n"
-            )
-            body = signature + "\n".join(ctx.lines) + f"\n  {return_text('func.return', outs)}\n}}"
-            name = self.by_body.get(body)
-            if name is None:
-                name = self.by_body[body] = self.unique(closed.jaxpr.name)
-                self.functions.append(f"func.func private @{name}{body}")
+            jaxpr, consts = closed.jaxpr, closed.consts
+            name = self.define(jaxpr.name, closed.in_avals, lambda ctx, *args: ctx.jaxpr(jaxpr, consts, args))
             self.by_jaxpr[id(closed)] = name
             self.keep.append(closed)
         return name
+
+    def define(self, name: str, avals: Sequence[ShapedArray], write: Callable[..., Sequence[Value]]) -> str:
+        """The name of a function whose body ``write(ctx, *args)`` writes; equal ones share one."""
+        ctx = Context(self)
+        args = [ctx.value(aval) for aval in avals]
+        outs = write(ctx, *args)
+        signature = f"({', '.join(f'{a.name}: {a.type}' for a in args)}) -> ({', '.join(o.type for o in outs)}) {{\n"
+        body = signature + "\n".join(ctx.lines) + f"\n  {return_text('func.return', outs)}\n}}"
+        found = self.by_body.get(body)
+        if found is None:
+            found = self.by_body[body] = self.unique(name)
+            self.functions.append(f"func.func private @{found}{body}")
+        return found
 
     def unique(self, name: str) -> str:
         """A function name that is not taken."""
