@@ -316,6 +316,7 @@ def test_values_take_the_type_of_the_array():
             np.testing.assert_array_equal(xform.jit(f)(x), expected, strict=True)
     big = xnp.zeros(2, "bfloat16").at[0].set(1.5).at[1].add(2)
     assert big.dtype == ml_dtypes.bfloat16 and big.tolist() == [1.5, 2.0]
+    assert np.isinf(float(xnp.zeros(2, "float32").at[0].set(1e300)[0]))
     assert xnp.zeros(2, complex).at[0].set(1j).tolist() == [1j, 0]
     assert xnp.arange(3).at[1].divide(2).tolist() == [0.0, 0.5, 2.0]
     assert xnp.arange(4).at[xnp.array([3, 3])].power(2).tolist() == [0, 1, 2, 81]
@@ -425,9 +426,10 @@ def test_derivatives_where_updates_meet(rng):
     check_grads(xform.jit(lambda x, i: x.at[i].apply(xnp.sin)), (x, index), 2, ["fwd"])
 
 
-@pytest.mark.parametrize(
-    "mapped", [m for m in itertools.product([0, 1, None], repeat=3) if any(d is not None for d in m)]
-)
+MAPPED = [m for m in itertools.product([0, None], repeat=3) if any(d is not None for d in m)]
+
+
+@pytest.mark.parametrize("mapped", [*MAPPED, (1, 0, 1), (1, None, 1), (None, 0, 1), (1, None, None)])
 def test_vmap(mapped, rng):
     """Operand, index and values mapped or not, over any axis."""
     shapes = (3, 2), (2,), (2,)

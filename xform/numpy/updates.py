@@ -7,7 +7,7 @@ May import: `numpy.indexing`, `numpy.index_plans`, `numpy.promotion`, `xform.lax
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,32 +31,27 @@ from xform.numpy.index_plans import ARRAY, INT, NEW, SLICE, Item, Plan, parse, p
 from xform.numpy.indexing import BASIC, host_index, read, window_of
 from xform.numpy.promotion import array_of
 
-# ---- Updates -----------------------------------------------------------------------------------------------
 
+class _Update(NamedTuple):
+    """One kind of update."""
 
-class _Update:
-    """One kind of update: how NumPy does it, how it combines arrays, and as a scatter."""
-
-    def __init__(self, ufunc: Any, combine: Callable[[Any, Any], Any], scatter: Primitive | None, prepare: Any = None):
-        self.ufunc = ufunc
-        self.combine = combine
-        self.scatter = scatter  # None: gather, combine with the product of all updates, scatter
-        self.prepare = prepare
+    ufunc: Any  # NumPy's; None: replace
+    kinds: str  # of dtypes for which it gives what the primitives give; complex products and order differ
+    combine: Callable[[Any, Any], Any]
+    scatter: Primitive | None  # None: gather, combine with the product of all updates, scatter
+    prepare: Callable[[Any], Any] | None = None  # of the values, for the scatter
 
 
 _UPDATES = {
-    "set": _Update(None, lambda x, y: y, scatter_p),
-    "add": _Update(np.add, add_p.bind, scatter_add_p),
-    "subtract": _Update(np.subtract, sub_p.bind, scatter_add_p, neg_p.bind),
-    "multiply": _Update(np.multiply, mul_p.bind, scatter_mul_p),
-    "divide": _Update(np.true_divide, div_p.bind, None),
-    "power": _Update(np.power, power, None),
-    "min": _Update(np.minimum, min_p.bind, scatter_min_p),
-    "max": _Update(np.maximum, max_p.bind, scatter_max_p),
+    "set": _Update(None, "biufc", lambda x, y: y, scatter_p),
+    "add": _Update(np.add, "iufc", add_p.bind, scatter_add_p),
+    "subtract": _Update(np.subtract, "iufc", sub_p.bind, scatter_add_p, neg_p.bind),
+    "multiply": _Update(np.multiply, "iuf", mul_p.bind, scatter_mul_p),
+    "divide": _Update(np.true_divide, "f", div_p.bind, None),
+    "power": _Update(np.power, "f", power, None),
+    "min": _Update(np.minimum, "biuf", min_p.bind, scatter_min_p),
+    "max": _Update(np.maximum, "biuf", max_p.bind, scatter_max_p),
 }
-# NumPy's ufuncs give what the primitives give for these kinds; complex products and order differ.
-_HOST_KINDS = {"set": "biufc", "add": "iufc", "subtract": "iufc", "multiply": "iuf", "min": "biuf", "max": "biuf",
-               "divide": "f", "power": "f"}  # fmt: skip
 
 
 class At:
@@ -120,7 +115,7 @@ class IndexedArray:
         wrap_negative_indices: bool = True,
     ) -> Any:
         """``x[index]``; with 'fill', `fill_value` (by default NaN, the least integer or True) where out of bounds."""
-        if mode is None and wrap_negative_indices:
+        if mode is None and wrap_negative_indices and not (indices_are_sorted or unique_indices):
             return self.array[self.index]
         items = parse(self.array.shape, self.index, wrap_negative_indices, mode is None)
         found = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
@@ -154,8 +149,7 @@ class IndexedArray:
 
 def _method(name: str, doc: str, update_name: str | None = None) -> Any:
     update = _UPDATES[update_name or name]
-    kinds = _HOST_KINDS[update_name or name]
-    ufunc = update.ufunc
+    ufunc, kinds = update.ufunc, update.kinds
 
     def method(
         self: IndexedArray,
@@ -189,10 +183,7 @@ def _method(name: str, doc: str, update_name: str | None = None) -> Any:
 
 for _name, _doc, *_same in (
     ("set", "``x[index] = values``; where an element is indexed repeatedly, the last value counts."),
-    (
-        "add",
-        "``x[index] += values``; where an element is indexed repeatedly, all values count, as in all that follow.",
-    ),
+    ("add", "``x[index] += values``; where an element is indexed repeatedly, all values count. So in all that follow."),
     ("subtract", "``x[index] -= values``."),
     ("multiply", "``x[index] *= values``."),
     ("mul", "``x[index] *= values``.", "multiply"),
@@ -217,12 +208,11 @@ def _update_host(x: ArrayImpl, index: Any, values: Any, ufunc: Any) -> ArrayImpl
             values = _converted(values, dtype)
         if values.size == 1:  # an element can't be set to an array of rank 1
             values = values.reshape(())
-    if ufunc is None:
-        out[index] = values
-        return ArrayImpl(out)
     token = quiet_begin()
     try:
-        if type(index) in BASIC or (type(index) is tuple and all(type(i) in BASIC for i in index)):
+        if ufunc is None:
+            out[index] = values
+        elif type(index) in BASIC or (type(index) is tuple and all(type(i) in BASIC for i in index)):
             out[index] = ufunc(out[index], values, dtype=dtype)
         else:
             ufunc.at(out, index, np.asarray(values, dtype))
@@ -239,7 +229,7 @@ def _converted(values: Any, dtype: np.dtype) -> Any:
 
 def _refuse_complex(source: Any, dtype: Any) -> None:
     if dtypes.issubdtype(source, np.complexfloating) and not dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(f"can't put {source} values into an array of {dtype}: take their real part first")
+        raise TypeError(f"x.at[index]: {source} values don't fit into an array of {dtype}; take their real part")
 
 
 def _plan_update(
@@ -264,7 +254,7 @@ def _update(
         return _update_masked(x, index, update, values)
     items = parse(x.shape, index, wrap, mode is None)
     if all(i.kind in (INT, NEW) or (i.kind is SLICE and (i.value[1] == 1 or i.value[2] < 2)) for i in items):
-        return _updatewindow_of(x, items, update, values)
+        return _update_window(x, items, update, values)
     plan, flat, mode, unique = _plan_update(x, index, wrap, mode, unique, items)
     values = reshape(_fit(values, plan.shape), plan.gathered_shape)
     params = dict(indices_are_sorted=is_sorted, unique_indices=unique, mode=mode)
@@ -274,16 +264,16 @@ def _update(
             values = update.prepare(values)
         out = update.scatter.bind(flat, plan.indices, values, dimension_numbers=numbers, **params)
         return reshape(out, x.shape)
-    read = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
+    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
     if not unique:
         one = full(flat.shape, np.ones((), x.dtype)[()])
         product = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
-        values = gather_p.bind(product, plan.indices, **read)
-    values = update.combine(gather_p.bind(flat, plan.indices, **read), values)
+        values = gather_p.bind(product, plan.indices, **places)
+    values = convert(update.combine(gather_p.bind(flat, plan.indices, **places), values), x.dtype)
     return reshape(scatter_p.bind(flat, plan.indices, values, dimension_numbers=numbers, **params), x.shape)
 
 
-def _updatewindow_of(x: Any, items: Sequence[Item], update: _Update, values: Any) -> Any:
+def _update_window(x: Any, items: Sequence[Item], update: _Update, values: Any) -> Any:
     """An update of one window at a known place."""
     starts, sizes = window_of(x.shape, items)
     shape = tuple(1 if i.kind is NEW else i.value[2] for i in items if i.kind in (SLICE, NEW))
@@ -301,7 +291,7 @@ def _update_masked(x: Any, mask: Any, update: _Update, values: Any) -> Any:
     values = _fit(values, x.shape[mask.ndim :])
     values = _fit(values, x.shape) if get_aval(values).ndim else values
     mask = broadcast_in_dim_p.bind(mask, shape=x.shape, broadcast_dimensions=tuple(range(mask.ndim)))
-    return select_n_p.bind(mask, x, _fit(update.combine(x, values), x.shape))
+    return select_n_p.bind(mask, x, _fit(convert(update.combine(x, values), x.dtype), x.shape))
 
 
 def _as_values(values: Any, dtype: np.dtype) -> Any:
@@ -323,7 +313,7 @@ def _fit(values: Any, shape: tuple[int, ...]) -> Any:
         values = reshape(values, old)
     dims = tuple(range(len(shape) - len(old), len(shape)))
     if len(old) > len(shape) or any(n not in (1, shape[d]) for n, d in zip(old, dims, strict=True)):
-        raise ValueError(f"could not broadcast values of shape {old} to the indexed shape {shape}")
+        raise ValueError(f"x.at[index]: can't broadcast values of shape {old} to the indexed shape {shape}")
     return values if old == shape else broadcast_in_dim_p.bind(values, shape=shape, broadcast_dimensions=dims)
 
 
