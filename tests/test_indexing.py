@@ -38,7 +38,7 @@ ADVANCED = [
     (MASK[:, 0], slice(None), [0]), (MASK[:, 0].tolist(), 0), np.zeros((5, 4), bool), np.ones((5, 4, 6), bool),
     True, False, (True, 1), (False, [1]), (True, ROWS, slice(1)), (slice(None), True, slice(None), ROWS),
     np.array(True), (ROWS, np.array(3), True), (np.zeros((0, 3), int), slice(2)), (ROWS, slice(3, 3)),
-    (np.uint64(1), ROWS.astype(np.uint64) % 4),
+    range(3), (slice(None), range(1, 3), 0), (np.uint64(1), ROWS.astype(np.uint64) % 4),
 ]  # fmt: skip
 
 

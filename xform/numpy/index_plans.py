@@ -83,7 +83,7 @@ def _part(x: Any) -> tuple[Any, Any, int]:
         return ARRAY, np.zeros(int(x), np.int64), 0
     if isinstance(x, int | np.integer):
         return INT, int(x), 1
-    if isinstance(x, list | tuple):
+    if isinstance(x, list | tuple | range):
         x = _sequence(x)
     if isinstance(x, Tracer):
         if x.dtype == np.dtype(bool):
