@@ -84,7 +84,10 @@ EXACT = {
     **{f"uniform-{t}": lambda r, k, s, t=t: r.uniform(k, s, t) for t in (*FLOATS, None)},
     **{f"uniform-range-{t}": lambda r, k, s, t=t: r.uniform(k, s, t, -3.7, 12.3) for t in FLOATS},
     **{f"randint-{t}": lambda r, k, s, t=t: r.randint(k, s, 3, 103, t) for t in (*INTS, None)},
-    **{f"randint-all-{t}": lambda r, k, s, t=t: r.randint(k, s, *whole_range(t), t) for t in ("int8", "uint32", "int64")},
+    **{
+        f"randint-all-{t}": lambda r, k, s, t=t: r.randint(k, s, *whole_range(t), t)
+        for t in ("int8", "uint32", "int64")
+    },
     "randint-negative": lambda r, k, s: r.randint(k, s, -(2**62), 2**61 + 5),
     "randint-outside": lambda r, k, s: r.randint(k, s, -1000, 1000, "int8"),
     "randint-empty": lambda r, k, s: r.randint(k, s, 5, 5),
@@ -104,6 +107,7 @@ EXACT = {
 }
 # The same for calls whose shape is their own.
 FIXED = {
+    "geometric": lambda r, k, s: r.geometric(k, np.array([0.1, 0.7]), (50, 2)),
     "bernoulli-high": lambda r, k, s: r.bernoulli(k, np.float32(0.3), (3, 50), mode="high"),
     "categorical-high": lambda r, k, s: r.categorical(k, LOGITS, shape=(50, 2), mode="high"),
     "split-int": lambda r, k, s: r.key_data(r.split(k, 7)),
@@ -147,6 +151,14 @@ CLOSE = {
 CLOSE_FIXED = {
     "gumbel-high": lambda r, k, s: r.gumbel(k, (200,), mode="high"),
     "uniform-arrays": lambda r, k, s: r.uniform(k, (2, 3), minval=np.arange(3.0), maxval=np.array([[4.0], [5.0]])),
+    "lognormal": lambda r, k, s: r.lognormal(k, np.array([0.5, 2.0]), (50, 2)),
+    "maxwell": lambda r, k, s: r.maxwell(k, (50,), "float32"),
+    "double_sided_maxwell": lambda r, k, s: r.double_sided_maxwell(k, 1.0, np.array([0.5, 2.0]), (50,)),
+    "pareto": lambda r, k, s: r.pareto(k, np.array([0.5, 2.0])),
+    "rayleigh": lambda r, k, s: r.rayleigh(k, np.array([0.5, 2.0]), (50, 2)),
+    "triangular": lambda r, k, s: r.triangular(k, -1.0, np.array([0.5, 2.0]), 3, (50, 2)),
+    "wald": lambda r, k, s: r.wald(k, np.array([0.5, 2.0]), (50, 2)),
+    "weibull_min": lambda r, k, s: r.weibull_min(k, 2.0, 3.0, (50,)),
     "truncated_normal-arrays": lambda r, k, s: r.truncated_normal(k, np.arange(3.0), np.array([[4.0], [5.0]])),
 }
 
@@ -442,6 +454,15 @@ def test_a_draw_is_one_operation():
 # ---- Distributions -----------------------------------------------------------------------------------------
 
 N = 20000
+
+
+class DoubleMaxwell:
+    """The Maxwell distribution of scale 2 with random sign, around 1."""
+
+    def cdf(self, x):
+        return 0.5 + np.sign(x - 1) * stats.maxwell(scale=2).cdf(abs(x - 1)) / 2
+
+
 CONTINUOUS = {
     "uniform": (lambda k: random.uniform(k, (N,), minval=-2, maxval=3), stats.uniform(-2, 5)),
     "normal": (lambda k: random.normal(k, (N,)), stats.norm()),
@@ -455,11 +476,20 @@ CONTINUOUS = {
     "laplace": (lambda k: random.laplace(k, (N,)), stats.laplace()),
     "logistic": (lambda k: random.logistic(k, (N,)), stats.logistic()),
     "cauchy": (lambda k: random.cauchy(k, (N,)), stats.cauchy()),
+    "lognormal": (lambda k: random.lognormal(k, 0.5, (N,)), stats.lognorm(0.5)),
+    "maxwell": (lambda k: random.maxwell(k, (N,)), stats.maxwell()),
+    "double_sided_maxwell": (lambda k: random.double_sided_maxwell(k, 1, 2, (N,)), DoubleMaxwell()),
+    "pareto": (lambda k: random.pareto(k, 2.5, (N,)), stats.pareto(2.5)),
+    "rayleigh": (lambda k: random.rayleigh(k, 2.0, (N,)), stats.rayleigh(scale=2)),
+    "triangular": (lambda k: random.triangular(k, 1, 2, 5, (N,)), stats.triang(0.25, 1, 4)),
+    "wald": (lambda k: random.wald(k, 0.7, (N,)), stats.invgauss(0.7)),
+    "weibull_min": (lambda k: random.weibull_min(k, 2.0, 3.0, (N,)), stats.weibull_min(3, scale=2)),
 }
 DISCRETE = {  # with the probabilities of 0, 1, ...
     "randint": (lambda k: random.randint(k, (N,), 0, 7), np.full(7, 1 / 7)),
     "bernoulli": (lambda k: random.bernoulli(k, 0.3, (N,)), [0.7, 0.3]),
     "bernoulli-high": (lambda k: random.bernoulli(k, np.float32(0.3), (N,), mode="high"), [0.7, 0.3]),
+    "geometric": (lambda k: jnp.minimum(random.geometric(k, 0.4, (N,)), 5), [0, 0.4, 0.24, 0.144, 0.0864, 0.1296]),
     "rademacher": (lambda k: (random.rademacher(k, (N,)) + 1) // 2, [0.5, 0.5]),
     "categorical": (lambda k: random.categorical(k, LOGITS[0], shape=(N,)), np.exp(LOGITS[0])),
     "choice": (lambda k: random.choice(k, 5, (N,)), np.full(5, 0.2)),

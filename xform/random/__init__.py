@@ -5,15 +5,23 @@ May import: `xform.numpy`, `xform.lax`.
 
 from xform.random.continuous import (
     cauchy,
+    double_sided_maxwell,
     exponential,
     gumbel,
     laplace,
     logistic,
+    lognormal,
+    maxwell,
     normal,
+    pareto,
+    rayleigh,
+    triangular,
     truncated_normal,
     uniform,
+    wald,
+    weibull_min,
 )
-from xform.random.discrete import bernoulli, bits, categorical, choice, permutation, rademacher, randint
+from xform.random.discrete import bernoulli, bits, categorical, choice, geometric, permutation, rademacher, randint
 from xform.random.keys import (
     KeyArray,
     PRNGKey,

@@ -197,3 +197,160 @@ def gumbel(
     """
     words, dtype = words_of("gumbel", key, out_sharding), float_dtype("gumbel", dtype)
     return gumbel_of("gumbel", words, canonical_shape(shape), dtype, mode)
+
+
+# ---- With parameters ---------------------------------------------------------------------------------------
+
+
+def _parametric(
+    name: str, key: Any, shape: Any, dtype: Any, out_sharding: None, **parameters: Any
+) -> tuple[Any, tuple[int, ...], np.dtype, list[Any]]:
+    """The key's data, the shape, the dtype, and the parameters converted to it."""
+    words, dtype = words_of(name, key, out_sharding), float_dtype(name, dtype)
+    shape = result_shape(name, shape, **parameters)
+    return words, shape, dtype, [lax.convert_element_type(p, dtype) for p in parameters.values()]
+
+
+@api_boundary
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Numbers whose logarithm is normal, of mean 0 and standard deviation `sigma`.
+
+    Parameters
+    ----------
+    key : key
+    sigma : number or array
+    shape : tuple of int, optional
+        By default that of the parameters, which must broadcast to it; so in all samplers that have parameters.
+    dtype : floating dtype
+    """
+    words, shape, dtype, (sigma,) = _parametric("lognormal", key, shape, dtype, out_sharding, sigma=sigma)
+    return jnp.exp(_normal(words, shape, dtype) * sigma)
+
+
+@api_boundary
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Numbers of the Maxwell distribution: lengths of vectors of 3 normal numbers.
+
+    Parameters
+    ----------
+    key : key
+    shape : tuple of int
+    dtype : floating dtype
+    """
+    words, dtype = words_of("maxwell", key, out_sharding), float_dtype("maxwell", dtype)
+    return _maxwell(words, canonical_shape(shape), dtype)
+
+
+def _maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return jnp.sqrt(jnp.sum(jnp.square(_normal(words, (*shape, 3), dtype)), axis=-1))
+
+
+@api_boundary
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the Maxwell distribution times `scale`, of random sign, plus `loc`.
+
+    Parameters
+    ----------
+    key : key
+    loc, scale : numbers or arrays
+    shape : tuple of int
+        The result has the axes of `shape` before those of the parameters.
+    dtype : floating dtype
+    """
+    words, inner, dtype, (loc, scale) = _parametric(
+        "double_sided_maxwell", key, None, dtype, None, loc=loc, scale=scale
+    )
+    shape = (canonical_shape(shape) or inner) + inner
+    size, sign = split_data(words)
+    heads = draw(sign, shape, dtypes.default_float()) < 0.5
+    return jnp.where(heads, dtype.type(1), dtype.type(-1)) * _maxwell(size, shape, dtype) * scale + loc
+
+
+@api_boundary
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Numbers of the Pareto distribution, of density ``b / x**(b + 1)`` for x >= 1.
+
+    Parameters
+    ----------
+    key : key
+    b : number or array
+    shape, dtype : as in `lognormal`
+    """
+    words, shape, dtype, (b,) = _parametric("pareto", key, shape, dtype, out_sharding, b=b)
+    return jnp.exp(-jnp.log1p(-draw(words, shape, dtype)) / b)
+
+
+@api_boundary
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Numbers of the Rayleigh distribution, of density ``x * exp(-x**2 / 2)`` for x > 0, times `scale`.
+
+    Parameters
+    ----------
+    key : key
+    scale : number or array
+    shape, dtype : as in `lognormal`
+    """
+    words, shape, dtype, (scale,) = _parametric("rayleigh", key, shape, dtype, out_sharding, scale=scale)
+    return jnp.sqrt(jnp.log(draw(words, shape, dtype)) * -2.0) * scale
+
+
+@api_boundary
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: None = None
+) -> Array:
+    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
+
+    Parameters
+    ----------
+    key : key
+    left, mode, right : numbers or arrays
+    shape, dtype : as in `lognormal`
+    """
+    words, shape, dtype, (left, mode, right) = _parametric(
+        "triangular", key, shape, dtype, out_sharding, left=left, mode=mode, right=right
+    )
+    u = draw(words, shape, dtype)
+    width = right - left
+    rising = left + jnp.sqrt(u * width * (mode - left))
+    falling = right - jnp.sqrt((1 - u) * width * (right - mode))
+    return jnp.where(u < (mode - left) / width, rising, falling)
+
+
+@api_boundary
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """Numbers of the Wald (inverse Gaussian) distribution of scale 1 [1]_.
+
+    Parameters
+    ----------
+    key : key
+    mean : number or array
+    shape, dtype : as in `lognormal`
+
+    .. [1] J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple
+       roots", The American Statistician 30 (1976), https://doi.org/10.1080/00031305.1976.10479147.
+    """
+    words, shape, dtype, (mean,) = _parametric("wald", key, shape, dtype, out_sharding, mean=mean)
+    first, second = split_data(words)
+    y = jnp.square(_normal(first, shape, dtype))
+    x = mean + mean * mean * y / 2 - mean / 2 * jnp.sqrt(4 * mean * y + mean * mean * y * y)
+    return jnp.where(draw(second, shape, dtype) <= mean / (mean + x), x, mean * mean / x)
+
+
+@api_boundary
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the Weibull distribution, of density ``c * x**(c-1) * exp(-x**c)`` for x > 0, times `scale`.
+
+    Parameters
+    ----------
+    key : key
+    scale : number or array
+    concentration : number or array
+        c in the density.
+    shape : tuple of int
+        To which the parameters must broadcast.
+    dtype : floating dtype
+    """
+    words, shape, dtype, (scale, concentration) = _parametric(
+        "weibull_min", key, shape, dtype, None, scale=scale, concentration=concentration
+    )
+    return (-jnp.log1p(-draw(words, shape, dtype))) ** (1 / concentration) * scale

@@ -183,6 +183,27 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: No
     return lax.select_n(heads, *(lax.full(heads.shape, value, dtype) for value in (-1, 1)))
 
 
+@api_boundary
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: None = None) -> Array:
+    """How many trials, each of which succeeds with probability `p`, it takes to the first success.
+
+    Parameters
+    ----------
+    key : key
+    p : number or array
+    shape : tuple of int, optional
+        By default that of `p`, which must broadcast to it.
+    dtype : integer dtype
+        int64 by default (int32 when 64-bit types are off).
+    """
+    words, shape = words_of("geometric", key, out_sharding), result_shape("geometric", shape, p=p)
+    dtype = integer_dtype("geometric", dtype)
+    kind = float_dtype("geometric", get_aval(p).dtype)
+    u = draw(words, shape, kind)
+    u = jnp.where(u == 0, kind.type(1), u)
+    return (jnp.floor(jnp.log(u) / jnp.log1p(-lax.convert_element_type(p, kind))) + 1).astype(dtype)
+
+
 # ---- Choices -----------------------------------------------------------------------------------------------
 
 
