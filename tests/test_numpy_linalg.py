@@ -7,6 +7,7 @@ import pytest
 
 import xform
 import xform.numpy as xnp
+from xform.interpreters.lowering import lower_module
 from xform.test_util import check_grads
 
 linalg = xnp.linalg
@@ -70,7 +71,7 @@ def test_cholesky(rng):
     assert_close(linalg.cholesky(np.tril(x), symmetrize_input=False), np.linalg.cholesky(x))
 
 
-@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r", "raw"])
 def test_qr(mode, rng):
     for shape in ((4, 2), (2, 4), (2, 3, 3)):
         check("qr", rng.standard_normal(shape), mode=mode)
@@ -336,6 +337,36 @@ def test_gradients_against_jax(name, rng):
     np.testing.assert_allclose(xform.grad(lambda x: loss(xform, x))(x), want, rtol=1e-8, atol=1e-10)
 
 
+# ---- Other platforms ---------------------------------------------------------------------------------------
+
+
+def lowered(platform, function, x):
+    return lower_module(xform.make_jaxpr(function)(x), "f", platform)[0]
+
+
+def test_lowering_for_a_gpu():
+    x = np.eye(3)
+    for function, operation in {
+        xform.lax.linalg.cholesky: "stablehlo.cholesky",
+        lambda x: xform.lax.linalg.triangular_solve(x, x, left_side=True): "stablehlo.triangular_solve",
+        xnp.fft.fft: "stablehlo.fft",
+    }.items():
+        text = lowered("cuda", function, x)
+        assert operation in text and "lapack" not in text
+        assert ("lapack" in lowered("cpu", function, x)) == (operation != "stablehlo.fft")
+    for name in ("lu", "qr", "eigh", "svd", "eig"):
+        with pytest.raises(NotImplementedError, match=rf"primitive '{name}' can't be compiled for platform 'cuda'"):
+            lowered("cuda", getattr(xform.lax.linalg, name), x)
+
+
+def test_32_bits():
+    with xform.enable_x64(False):
+        assert linalg.solve(np.eye(2, dtype=int), np.ones(2, int)).dtype == np.float32
+        assert linalg.eigvals(xnp.eye(2)).dtype == np.complex64
+        assert xnp.fft.rfft(np.ones(3)).dtype == np.complex64
+        assert xform.jit(linalg.pinv)(np.eye(2)).dtype == np.float32
+
+
 # ---- Wrong calls -------------------------------------------------------------------------------------------
 
 
@@ -353,7 +384,7 @@ def test_gradients_against_jax(name, rng):
         ),
         (lambda: linalg.cholesky(np.eye(2, dtype=np.float16)), TypeError, r"numpy\.linalg\.cholesky: .*float16"),
         (lambda: linalg.eigh(np.eye(2), "l"), ValueError, r"numpy\.linalg\.eigh: UPLO must be 'L' or 'U', got 'l'"),
-        (lambda: linalg.qr(np.eye(2), "raw"), NotImplementedError, r"numpy\.linalg\.qr: mode must be"),
+        (lambda: linalg.qr(np.eye(2), "full"), ValueError, r"numpy\.linalg\.qr: mode must be .*'full'"),
         (lambda: linalg.norm(np.eye(2), 3), ValueError, r"numpy\.linalg\.norm: ord must be 'fro'.* got 3"),
         (lambda: linalg.norm(np.ones(2), "fro"), ValueError, r"numpy\.linalg\.norm: 'fro' is a norm of matrices"),
         (lambda: linalg.norm(np.ones((2, 2, 2)), 2), ValueError, r"numpy\.linalg\.norm: with ord=2 .*f64\[2,2,2\]"),

@@ -207,6 +207,11 @@ def qr_reference(x, full_matrices=True, pivoting=False):
     return tuple(np.stack(c).reshape(*batch, *c[0].shape) for c in zip(*rows, strict=True))
 
 
+def geqrf_reference(x):
+    packed, taus = np.linalg.qr(x, "raw")
+    return [packed.swapaxes(-1, -2), taus]
+
+
 def reflections(rng, dtype):
     for shape, k in (((4, 3), 3), ((4, 3), 2), ((2, 3, 3), 3), ((3, 0), 0), ((0, 3, 2), 1)):
         # tau = 2 / |v|^2 makes I - tau v v^H unitary.
@@ -420,7 +425,10 @@ OPS = [
        errors=[(lambda: linalg.qr(np.ones(3)), ValueError, r"qr takes matrices \(\.\.\., m, n\), got f64\[3\]"),
                (lambda: xform.jvp(linalg.qr, (np.ones((3, 2)),), (np.ones((3, 2)),)), NotImplementedError,
                 "qr with full_matrices=True needs m <= n, got m = 3, n = 2")]),
-    Op("qr:pivoting", linalg.qr, pivoted_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50),
+    Op("qr:pivoting", linalg.qr, pivoted_samples, qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=50),
+    Op("geqrf", linalg.geqrf_p.bind, general_samples, geqrf_reference, DTYPES, rtol=TOLERANCE, ulps=50,
+       differentiable=False,
+       errors=[(lambda: linalg.geqrf_p.bind(np.ones(3)), ValueError, r"geqrf takes matrices .*f64\[3\]")]),
     Op("qr:full", linalg.qr, full_qr_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50, differentiable=False),
     Op("householder_product", linalg.householder_product, reflections, product_reference, DTYPES, rtol=TOLERANCE,
        ulps=50, differentiable=False,
@@ -450,7 +458,7 @@ OPS = [
        errors=[(lambda: linalg.svd(np.ones(3)), ValueError, r"svd takes matrices \(\.\.\., m, n\), got f64\[3\]"),
                (lambda: linalg.svd(np.eye(2), subset_by_index=(0, 1)), ValueError,
                 "svd: .*needs full_matrices=False")]),
-    Op("svd:full", svd_invariants, full_svd_samples, svd_reference, DTYPES, rtol=TOLERANCE, ulps=100),
+    Op("svd:full", svd_invariants, full_svd_samples, svd_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100),
     Op("svd:values", svdvals, svdvals_samples, lambda x: np.linalg.svd(x, compute_uv=False), DTYPES, rtol=TOLERANCE,
        ulps=100),
     Op("eig", eig, eig_samples, eig_reference, DTYPES, rtol=TOLERANCE, ulps=100, errors=bad_input("eig", linalg.eig)),

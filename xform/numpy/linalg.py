@@ -20,6 +20,7 @@ from xform.core.errors import api_boundary
 from xform.lax import linalg as _lax
 from xform.lax.linalg.inverse import inv_p, pinv_p
 from xform.lax.linalg.matrices import check_subset, hermitian_part
+from xform.lax.linalg.qr import geqrf_p
 from xform.lax.linalg.solve import det_p, slogdet_p
 from xform.lax.linalg.solve import solve as _solve
 from xform.lax.linalg.svd import svd_p
@@ -334,18 +335,21 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     Parameters
     ----------
     a : array (..., m, n)
-    mode : "reduced", "complete" or "r"
-        Q is (..., m, k) with k = min(m, n), or (..., m, m); or return R alone.
+    mode : "reduced", "complete", "r" or "raw"
+        Q is (..., m, k) with k = min(m, n), or (..., m, m); or return R alone; or LAPACK's reflections, without
+        derivatives: (..., n, m), transposed as in NumPy, and their factors (..., k).
 
     Returns
     -------
     QRResult(Q, R), or R
     """
+    a = _matrices("qr", a)
+    if mode == "raw":
+        packed, taus = geqrf_p.bind(a)
+        return QRResult(matrix_transpose(packed), taus)
     if mode not in ("reduced", "complete", "r"):
-        raise (NotImplementedError if mode == "raw" else ValueError)(
-            f"numpy.linalg.qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}"
-        )
-    q, r = _lax.qr(_matrices("qr", a), full_matrices=mode == "complete")
+        raise ValueError(f"numpy.linalg.qr: mode must be 'reduced', 'complete', 'r' or 'raw', got {mode!r}")
+    q, r = _lax.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 

@@ -9,7 +9,7 @@ from xform.lax.linalg.eigh import EighImplementation, eigh, eigh_p
 from xform.lax.linalg.inverse import inv_p, pinv_p
 from xform.lax.linalg.lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from xform.lax.linalg.matrices import hermitian_part_p, triangle_p
-from xform.lax.linalg.qr import householder_product, householder_product_p, qr, qr_p
+from xform.lax.linalg.qr import geqrf_p, householder_product, householder_product_p, qr, qr_p
 from xform.lax.linalg.solve import det_p, slogdet_p, solve_p
 from xform.lax.linalg.svd import SvdAlgorithm, svd, svd_p
 from xform.lax.linalg.triangular_solve import triangular_solve, triangular_solve_p

@@ -94,6 +94,34 @@ def householder_product(a: Any, taus: Any) -> Any:
     return householder_product_p.bind(a, taus)
 
 
+# geqrf(x): [R with the vectors of the reflections below its diagonal, their factors], what householder_product takes.
+
+
+def _geqrf_types(x: ShapedArray) -> list[ShapedArray]:
+    check_matrices("geqrf", x)
+    return [x.strong, ShapedArray((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
+
+
+def _geqrf_host(x: Any) -> list[Any]:
+    packed, taus = np.linalg.qr(x, "raw")
+    return [packed.swapaxes(-1, -2), taus]
+
+
+def _geqrf_lower(ctx: Context, x: Value) -> list[Value]:
+    lapack.require_cpu(ctx, "geqrf")
+    packed, taus = ctx.outs
+    if not x.aval.size:
+        return [x, ctx.full(taus.shape, 0, taus.dtype)]
+    return lapack.call(ctx, "geqrf", [(x, 2)], [(packed, 2), (taus, 1)], in_place=[(0, 0)])
+
+
+geqrf_p = Primitive("geqrf", multiple_results=True)
+geqrf_p.abstract_eval = _geqrf_types
+geqrf_p.host = _geqrf_host
+geqrf_p.batch = batch_in_front(geqrf_p)
+geqrf_p.lower = _geqrf_lower
+
+
 # qr(x): [Q, R], with pivoting [Q, R, permutation of the columns].
 
 

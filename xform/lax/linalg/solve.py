@@ -12,13 +12,14 @@ from numpy.linalg import _umath_linalg as umath
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
-from xform.core.trace import Primitive
+from xform.core.trace import Primitive, Tracer
 from xform.interpreters import batching
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax.arithmetic import abs_p, add_p, complex_p, imag_p, mul_p, neg_p, real_p, sign_p, sub_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import constant, is_complex, real_dtype
+from xform.lax.identities import stop_gradient_p
 from xform.lax.linalg.inverse import inv_p
 from xform.lax.linalg.lu import inverse_permutation, lu_p, permuted
 from xform.lax.linalg.matrices import (
@@ -98,7 +99,7 @@ def _transpose(ct: Any, a: Any, lu: Any, permutation: Any, b: Any, *, transpose_
 
 
 def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, transpose_a: bool) -> Any:
-    if dims[0] is not None:
+    if any(d is not None for d in dims[:3]):
         return _batch_all(axis, args, dims, transpose_a=transpose_a)
     # One matrix for all: more right-hand sides.
     *known, b = args
@@ -136,12 +137,12 @@ def solve(a: Any, b: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from xform import lax
-    >>> lax.linalg.solve(np.array([[0.0, 2.0], [1.0, 1.0]]), np.array([[2.0], [3.0]])).tolist()
+    >>> from xform.lax.linalg.solve import solve
+    >>> solve(np.array([[0.0, 2.0], [1.0, 1.0]]), np.array([[2.0], [3.0]])).tolist()
     [[2.0], [1.0]]
     """
     check_matrices("solve", get_aval(a), square=True)
-    lu, _, permutation = lu_p.bind(a)
+    lu, _, permutation = lu_p.bind(stop_gradient_p.bind(a) if isinstance(a, Tracer) else a)
     return solve_p.bind(a, lu, permutation, b, transpose_a=False)
 
 
