@@ -75,6 +75,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTS = ("int8", "uint16", "int32", "uint32", "int64", "uint64")
 LOGITS = np.log(np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]))
 WEIGHTS = np.array([0.1, 0.0, 0.4, 0.3, 0.2])
+COV = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]])
 TABLE = np.arange(30.0).reshape(5, 6)
 
 # name: function of (the module random, a key, a shape); equal bit for bit.
@@ -159,6 +160,16 @@ CLOSE_FIXED = {
     "triangular": lambda r, k, s: r.triangular(k, -1.0, np.array([0.5, 2.0]), 3, (50, 2)),
     "wald": lambda r, k, s: r.wald(k, np.array([0.5, 2.0]), (50, 2)),
     "weibull_min": lambda r, k, s: r.weibull_min(k, 2.0, 3.0, (50,)),
+    **{
+        f"multivariate_normal-{m}": lambda r, k, s, m=m: r.multivariate_normal(
+            k, np.arange(6.0).reshape(2, 3), COV, (4, 2), method=m
+        )
+        for m in ("cholesky", "eigh")
+    },
+    "multivariate_normal-svd": lambda r, k, s: abs(r.multivariate_normal(k, np.zeros(3), COV, method="svd")),
+    "orthogonal": lambda r, k, s: r.orthogonal(k, 3),
+    "orthogonal-wide": lambda r, k, s: r.orthogonal(k, 2, (3,), m=4),
+    "orthogonal-complex": lambda r, k, s: r.orthogonal(k, 3, (2,), complex),
     "truncated_normal-arrays": lambda r, k, s: r.truncated_normal(k, np.arange(3.0), np.array([[4.0], [5.0]])),
 }
 
@@ -524,6 +535,16 @@ def test_draws_from_split_keys_are_uncorrelated():
     assert stats.kstest(off * np.sqrt(2000), stats.norm().cdf).pvalue > 1e-3
 
 
+def test_covariance():
+    x = np.asarray(random.multivariate_normal(random.key(5), np.array([1.0, 2.0, 3.0]), COV, (N,)))
+    np.testing.assert_allclose(x.mean(0), [1, 2, 3], atol=0.05)
+    np.testing.assert_allclose(np.cov(x.T), COV, atol=0.12)
+    singular = np.ones((2, 2))
+    for method in ("eigh", "svd"):
+        x = np.asarray(random.multivariate_normal(random.key(5), np.zeros(2), singular, (10,), method=method))
+        np.testing.assert_allclose(x[:, 0], x[:, 1], atol=1e-7)
+
+
 def test_without_replacement_nothing_comes_twice():
     for i in range(20):
         for p in (None, WEIGHTS):
@@ -591,6 +612,9 @@ ERRORS = [
     (lambda: random.choice(KEY, -1), ValueError, r"random.choice.*negative"),
     (lambda: random.choice(KEY, 2.5), TypeError, r"random.choice.*2.5"),
     (lambda: random.choice(KEY, 3, p=WEIGHTS), ValueError, r"random.choice.*p must have shape \(3,\).*\(5,\)"),
+    (lambda: random.multivariate_normal(KEY, 0.0, COV), ValueError, r"random.multivariate_normal.*\(\) and \(3, 3\)"),
+    (lambda: random.multivariate_normal(KEY, np.zeros(3), COV, method="x"), ValueError, r"method must be"),
+    (lambda: random.multivariate_normal(KEY, np.zeros((2, 3)), COV, (3,)), ValueError, r"broadcast to shape \(3,\)"),
     (lambda: random.permutation(KEY, 2.5), TypeError, r"random.permutation.*2.5"),
     (lambda: xform.jit(lambda n: random.permutation(KEY, n))(5), TypeError, r"concrete"),
 ]

@@ -34,3 +34,4 @@ from xform.random.keys import (
     split,
     wrap_key_data,
 )
+from xform.random.multivariate import multivariate_normal, orthogonal
