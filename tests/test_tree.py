@@ -1,13 +1,11 @@
-"""Pytrees: with JAX's as the oracle on trees made up by Hypothesis; interning, errors, registered types."""
+"""Pytrees: with JAX's as the oracle on trees made up by Hypothesis; structures, errors, registered types."""
 
 import collections
 import copy
 import dataclasses
-import enum
 import functools
 import gc
 import pickle
-import threading
 import time
 import weakref
 
@@ -18,8 +16,7 @@ from hypothesis import strategies as st
 
 import xform.tree
 import xform.tree_util
-from xform.core import pytree, tree
-from xform.core.treedef import COMPILE_AFTER, Family
+from xform.core import tree
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -75,17 +72,20 @@ def jax_tree_util():
     return tu
 
 
-def containers(children):
+def containers(children, other_dicts=True):
     some = st.lists(children, max_size=3)
     pair = st.tuples(children, children)
     words = st.text("abc_'\\\n", max_size=3)
+    dicts = [
+        st.dictionaries(words, children, max_size=3).map(collections.OrderedDict),
+        st.dictionaries(words, children, max_size=2).map(lambda d: collections.defaultdict(list, d)),
+    ]
     return st.one_of(
+        *(dicts if other_dicts else ()),
         some,
         some.map(tuple),
         st.dictionaries(words, children, max_size=3),
         st.dictionaries(st.integers(0, 9), children, max_size=3),
-        st.dictionaries(words, children, max_size=3).map(collections.OrderedDict),
-        st.dictionaries(words, children, max_size=2).map(lambda d: collections.defaultdict(list, d)),
         pair.map(lambda p: Point(*p)),
         pair.map(lambda p: Body(*p)),
         st.tuples(words, some).map(lambda p: Custom(p[0], *p[1])),
@@ -95,6 +95,9 @@ def containers(children):
 
 LEAVES = st.one_of(st.integers(0, 9), st.floats(allow_nan=False), st.text(max_size=1), st.just(frozenset({1})))
 TREES = st.recursive(st.one_of(LEAVES, st.none()), containers, max_leaves=12)
+# To optree an OrderedDict or defaultdict may stand for a dict with the same keys, to JAX not.
+PLAIN_CONTAINERS = functools.partial(containers, other_dicts=False)
+PLAIN_TREES = st.recursive(st.one_of(LEAVES, st.none()), PLAIN_CONTAINERS, max_leaves=12)
 
 
 def outcome(function, *args, **kwargs):
@@ -105,24 +108,37 @@ def outcome(function, *args, **kwargs):
         return type(error)
 
 
+def assert_same(treedef, theirs):
+    """That a structure is the same as one of JAX's."""
+    assert (treedef.num_leaves, treedef.num_nodes) == (theirs.num_leaves, theirs.num_nodes)
+    numbers = range(theirs.num_leaves)
+    assert_equal(treedef.unflatten(numbers), theirs.unflatten(numbers))
+
+
+def assert_equal(x, y):
+    """That two trees are equal, containers' types and all; but a dict keeps its order here, and is sorted in JAX."""
+    assert x == y
+    assert repr(sort_dicts(x)) == repr(sort_dicts(y))
+
+
+def sort_dicts(x):
+    return jax_tree_util().tree_map(lambda leaf: leaf, x)
+
+
 # ---- Agreement with JAX ------------------------------------------------------------------------------------
 
 
 @given(TREES)
 def test_flatten_and_unflatten_are_jaxs(x):
-    tu = jax_tree_util()
     leaves, treedef = tree.flatten(x)
-    theirs, their_treedef = tu.tree_flatten(x)
+    theirs, their_treedef = jax_tree_util().tree_flatten(x)
     assert leaves == theirs
-    assert str(treedef) == str(their_treedef)
-    assert (treedef.num_leaves, treedef.num_nodes) == (their_treedef.num_leaves, their_treedef.num_nodes)
-    assert tree.unflatten(treedef, leaves) == x
-    for _ in range(2 * COMPILE_AFTER):
-        again = treedef.unflatten(iter(leaves))
-    assert again == x
-    assert repr(again) == repr(their_treedef.unflatten(theirs))  # types of containers and order of keys, too
+    assert_same(treedef, their_treedef)
+    assert repr(tree.unflatten(treedef, leaves)) == repr(x)
+    assert repr(treedef.unflatten(iter(leaves))) == repr(x)
     assert tree.leaves(x) == leaves
     assert tree.structure(x) == treedef
+    assert hash(tree.structure(x)) == hash(treedef)
 
 
 @given(TREES)
@@ -148,13 +164,12 @@ def test_is_leaf_is_jaxs(x, kind):
     leaves, treedef = tree.flatten(x, is_leaf)
     theirs, their_treedef = tu.tree_flatten(x, is_leaf)
     assert leaves == theirs
-    assert str(treedef) == str(their_treedef)
-    assert tree.leaves_with_path(x, is_leaf)[:0] == []
+    assert_same(treedef, their_treedef)
     assert [leaf for _, leaf in tree.leaves_with_path(x, is_leaf)] == leaves
     assert tree.map(str, x, is_leaf=is_leaf) == tu.tree_map(str, x, is_leaf=is_leaf)
 
 
-@given(TREES, TREES)
+@given(PLAIN_TREES, PLAIN_TREES)
 def test_prefixes_are_jaxs(a, b):
     """Whether one tree is a prefix of another, and what stands at its leaves."""
     tu = jax_tree_util()
@@ -180,10 +195,14 @@ def test_structures_of_structures_are_jaxs(a, b):
     tu = jax_tree_util()
     outer, inner = tree.structure(a), tree.structure(b)
     their_outer, their_inner = tu.tree_structure(a), tu.tree_structure(b)
-    assert str(outer.compose(inner)) == str(their_outer.compose(their_inner))
-    assert list(map(str, tree.children(outer))) == list(map(str, tu.treedef_children(their_outer)))
-    assert str(tree.tuple_of([outer, inner])) == str(tu.treedef_tuple([their_outer, their_inner]))
+    assert_same(outer.compose(inner), their_outer.compose(their_inner))
+    for child, theirs in zip(tree.children(outer), tu.treedef_children(their_outer), strict=True):
+        assert_same(child, theirs)
+    assert_same(tree.tuple_of([outer, inner]), tu.treedef_tuple([their_outer, their_inner]))
     assert tree.tuple_of([outer, inner]) == tree.structure((a, b))
+    assert hash(tree.tuple_of([outer, inner])) == hash(tree.structure((a, b)))
+    assert tree.tuple_of(tree.children(tree.structure((a, b)))) == tree.structure((a, b))
+    assert list(map(hash, tree.children(tree.structure((a, b))))) == [hash(outer), hash(inner)]
     assert tree.is_leaf(outer) == tu.treedef_is_leaf(their_outer)
     nested = tree.map(lambda leaf: b, a)
     assert outer.compose(inner) == tree.structure(nested)
@@ -221,7 +240,7 @@ def test_one_level_is_jaxs(x):
         assert theirs is ValueError
         return
     assert ours[0] == tuple(theirs[0])
-    assert ours[1] == theirs[1] or type(x) is Point  # where JAX has the type
+    assert repr(ours[1]).replace("[", "(").replace("]", ")").replace(",)", ")") == repr(theirs[1]).replace(",)", ")")
     keyed = tree.flatten_one_level_with_keys(x)
     assert keyed[1] == ours[1]
     assert [child for _, child in keyed[0]] == list(ours[0])
@@ -231,18 +250,11 @@ def test_one_level_is_jaxs(x):
 
 
 @given(TREES)
-def test_walk_and_iterable_trees(x):
-    leaves, treedef = tree.flatten(x)
+def test_trees_from_iterables(x):
+    def nest(x):
+        return [nest(child) for child in tree.flatten_one_level(x)[0]] if tree.is_tree_node(type(x)) else x
 
-    def nest(children, node_data):
-        return [*children]
-
-    nested = treedef.walk(nest, lambda leaf: leaf, leaves)
-    assert nested == treedef.walk(nest, None, leaves)
-    assert tree.build_tree(treedef, nested) == x
-    if leaves:
-        doubled = treedef.walk(lambda children, data: children, lambda leaf: (leaf, leaf), leaves)
-        assert doubled != treedef.walk(lambda children, data: children, None, leaves)
+    assert repr(tree.build_tree(tree.structure(x), nest(x))) == repr(x)
 
 
 @pytest.mark.parametrize(
@@ -263,10 +275,8 @@ def test_walk_and_iterable_trees(x):
     ids=repr,
 )
 def test_edges_are_jaxs(x):
-    tu = jax_tree_util()
     leaves, treedef = tree.flatten(x)
-    assert len(leaves) == len(tu.tree_leaves(x))
-    assert str(treedef) == str(tu.tree_structure(x))
+    assert_same(treedef, jax_tree_util().tree_structure(x))
     assert treedef.unflatten(leaves) is x or treedef.unflatten(leaves) == x
 
 
@@ -288,7 +298,6 @@ class DictSubclass(dict):
         ListSubclass([1]),
         TupleSubclass((1,)),
         DictSubclass(a=1),
-        time.gmtime(0),
         {1, 2},
         range(3),
         {}.keys(),
@@ -304,29 +313,13 @@ def test_what_is_a_leaf_although_it_looks_like_a_node(x):
 # ---- Structures --------------------------------------------------------------------------------------------
 
 
-def test_equal_structures_of_plain_containers_are_one_object():
-    def make(x):
-        return {"b": [x, (x, None)], "a": Point(x, {}), "": ((x,) * 5, [])}
-
-    a = tree.structure(make(1))
-    assert a is tree.structure(make("other"))
-    assert a is tree.structure(dict(reversed(make(1).items())))
-    assert a is tree.flatten_with_path(make(1))[1]
-    assert a is tree.structure(make(1), is_leaf=lambda x: False)
-    assert a is tree.structure([0]).compose(a).children()[0]
-    assert a is pickle.loads(pickle.dumps(a))
-    assert a is copy.deepcopy(a)
-    assert tree.structure(1) is pickle.loads(pickle.dumps(tree.structure(2.0)))
-
-
-def test_other_structures_compare_by_value():
+def test_structures_compare_by_value():
     a, b = Custom("meta", 1, {"x": 2}), Custom("meta", 3, {"x": 4})
     s, t = tree.structure([a]), tree.structure([b])
-    assert s is not t
     assert s == t
     assert hash(s) == hash(t)
     assert {s: 1}[t] == 1
-    assert s == pickle.loads(pickle.dumps(s))
+    assert s == pickle.loads(pickle.dumps(s)) == copy.deepcopy(s)
     assert s != tree.structure([Custom("other", 1, {"x": 2})])
     assert s != tree.structure([Custom("meta", 1, {"y": 2})])
     assert s != tree.structure([1])
@@ -334,18 +327,18 @@ def test_other_structures_compare_by_value():
     assert s != "something else"
 
 
-def test_keys_that_are_equal_but_not_the_same_keep_their_types():
-    class Color(enum.StrEnum):
-        red = "red"
-
-        __hash__ = str.__hash__
-
-    for first, second in [(1, True), (True, 1.0), ("red", Color.red), ("a", np.str_("a")), (0.0, False)]:
-        for key in (first, second, first):
-            for x in ({key: 1}, {key: [1]}):
-                (out,) = tree.map(lambda leaf: leaf, x)
-                assert type(out) is type(key)
-    assert tree.structure({1: 0}) == tree.structure({True: 0})
+def test_a_dict_keeps_its_order():
+    x = {"b": 1, "a": 2}
+    leaves, treedef = tree.flatten(x)
+    assert leaves == [2, 1]
+    assert list(treedef.unflatten(leaves)) == ["b", "a"]
+    assert treedef == tree.structure(dict(sorted(x.items())))
+    assert hash(treedef) == hash(tree.structure(dict(sorted(x.items()))))
+    assert tree.leaves({2: 0, "a": 1, 1: 2}) == [2, 0, 1]
+    unsortable = {1j: 0, None: 1, 0j: 2}
+    leaves, treedef = tree.flatten(unsortable)
+    assert sorted(leaves) == [0, 1, 2]
+    assert treedef.unflatten(leaves) == unsortable
 
 
 def test_unhashable_auxiliary_data():
@@ -354,21 +347,6 @@ def test_unhashable_auxiliary_data():
     assert treedef == tree.structure(x)
     assert treedef.unflatten(leaves) == x
     assert tree.map(lambda a, b: a + b, x, x) == {"a": (Custom([1], 4), 6)}
-    with pytest.raises(TypeError, match=r"auxiliary data .*Custom.* must be hashable.*'list'"):
-        hash(treedef)
-
-
-def test_interning_has_a_limit(monkeypatch):
-    known = tree.structure({"known before": (1, [2])})
-    monkeypatch.setattr(Family, "MAX_SIZE", Family.size)
-    x = {"new key": 1, "and": (2, [3])}
-    a, b = tree.structure(x), tree.structure(dict(reversed(x.items())))
-    assert a is not b
-    assert a == b
-    assert hash(a) == hash(b)
-    assert tree.structure({"known before": (3, [4])}) is known
-    assert a.unflatten([5, 6, 7]) == {"and": (5, [6]), "new key": 7}
-    assert tree.structure((1, 2)) is tree.structure((object(), type("NewType", (), {})()))
 
 
 def test_structures_do_not_keep_leaves_alive():
@@ -384,35 +362,12 @@ def test_structures_do_not_keep_leaves_alive():
     assert treedef.num_leaves == 2
 
 
-def test_very_deep_trees():
+def test_deep_trees():
     x = 1
     for _ in range(150):
         x = [x, 2]
     leaves, treedef = tree.flatten(x)
-    for _ in range(COMPILE_AFTER + 1):
-        assert treedef.unflatten(leaves) == x
-
-
-def test_threads_share_structures():
-    found = []
-
-    def work():
-        found.append([tree.structure({f"k{i}": (i, [i])}) for i in range(200)])
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for structures in zip(*found, strict=True):
-        assert len(set(map(id, structures))) == 1
-
-
-def test_node_data():
-    assert tree.structure(1).node_data() is None
-    assert tree.structure({"b": 1, "a": 2}).node_data() == (dict, ("a", "b"))
-    assert tree.structure(Point(1, 2)).node_data() == (Point, None)
-    assert tree.structure(Custom("meta", 1)).node_data() == (Custom, "meta")
+    assert treedef.unflatten(leaves) == x
 
 
 def test_deque_is_a_node():
@@ -425,16 +380,15 @@ def test_deque_is_a_node():
     assert tree.keystr(tree.paths(treedef)[1]) == "[1][0]"
 
 
+def test_struct_sequence_is_a_node():
+    x = time.gmtime(0)
+    leaves, treedef = tree.flatten(x)
+    assert leaves == list(x)
+    assert treedef.unflatten(leaves) == x
+    assert tree.keystr(tree.paths(treedef)[0]) == ".tm_year"
+
+
 # ---- Errors ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("keys", [(1, "a"), (None, "a"), (object(), object()), ((1, "a"), ("a", 1)), (1j, 2j)])
-def test_dict_keys_without_order(keys):
-    x = dict.fromkeys(keys, 0)
-    for function in (tree.flatten, tree.flatten_with_path, tree.flatten_one_level):
-        with pytest.raises(ValueError, match=r"keys of types .* have no order; .*OrderedDict"):
-            function([x] if function is not tree.flatten_one_level else x)
-    assert tree.leaves(collections.OrderedDict(x)) == [0, 0]
 
 
 @pytest.mark.parametrize("x", [1, (1, 2), {"a": (1, 2)}, [Custom("meta", 1)], ()])
@@ -442,56 +396,44 @@ def test_wrong_number_of_leaves(x):
     leaves, treedef = tree.flatten(x)
     for wrong in ([*leaves, 0], leaves[:-1]):
         if len(wrong) != len(leaves):
-            with pytest.raises(ValueError, match=rf"expected {len(leaves)} leaves .*, got {len(wrong)}"):
+            with pytest.raises(ValueError, match=rf"(few|many) leaves .*expected: {len(leaves)}"):
                 tree.unflatten(treedef, iter(wrong))
-    with pytest.raises(ValueError, match=r"expected . children for PyTreeDef\(\(\*, \*\)\), got 1"):
+    with pytest.raises(ValueError, match=r"shorter"):
         tree.build_tree(tree.structure((1, 2)), [1])
-
-
-LONG = {f"a long key, number {i}": i for i in range(20)}
 
 
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ((1, 2), (1, 2, 3), r"at the root it is (*, *, *), but the first is (*, *)"),
-        ({"w": {"x": 1}}, {"w": {"y": 1}}, "at key path ['w'] it is {'y': *}, but the first is {'x': *}"),
-        ([1, (2, 3)], [1, [2, 3]], "at key path [1] it is [*, *], but the first is (*, *)"),
-        ((1, None), (1, 2), "at key path [1] it is a leaf, but the first is None"),
-        (Point(1, [2]), Point(1, 2), "at key path .y it is a leaf, but the first is [*]"),
-        (Body(1, 2, "Moon"), Body(1, 2, "Sun"), "Body[('Sun',)]"),
-        (Body((1,), 2), Body((1, 2), 2), "at key path .mass it is (*, *)"),
-        (Keyed("m", [1]), Keyed("m", (1,)), "at key path .f0 it is (*,)"),
-        (
-            LONG,
-            [LONG],
-            "it is a list with 1 children, but the first is a dict with keys 'a long key, number 0', ",
-        ),
+        ((1, 2), (1, 2, 3), "tree root.*with 2 children.*but with 3 children"),
+        ({"w": {"x": 1}}, {"w": {"y": 1}}, r"tree\['w'\].*missing key\(s\):\n +\['x'\]"),
+        ([1, (2, 3)], [1, [2, 3]], r"tree\[1\]\n.*'tuple'.*'list'"),
+        ((1, None), (1, 2), r"tree\[1\]\n.*'NoneType'.*'int'"),
+        (Point(1, [2]), Point(1, 2), r"tree\.y\n.*'list'.*'int'"),
+        (Body(1, 2, "Moon"), Body(1, 2, "Sun"), r"metadata.*\('Moon',\).*\('Sun',\)"),
+        (Body((1,), 2), Body((1, 2), 2), r"tree\.mass\n"),
+        (Keyed("m", [1]), Keyed("m", (1,)), r"tree\.f0\n"),
     ],
 )
 def test_map_of_different_structures(a, b, message):
     for function in (tree.map, tree.map_with_path):
-        with pytest.raises(ValueError) as error:
+        where = rf"tree\.{function.__name__}: pytree 3 differs in structure from the first one: "
+        with pytest.raises(ValueError, match=rf"(?s){where}.*{message}"):
             function(lambda *xs: xs, a, a, b)
-        assert f"tree.{function.__name__}: pytree 3 differs in structure from the first one: " in str(error.value)
-        assert message in str(error.value)
 
 
 def test_prefix_errors_name_key_path_and_both_sides():
     arguments = tree.structure(({"w": 1, "b": 2}, [3, 4]))
-    with pytest.raises(ValueError) as error:
+    what = "vmap in_axes must be a prefix tree of the arguments: "
+    with pytest.raises(ValueError, match=rf"(?s){what}.*vmap in_axes\[0\]\n.*\['w'\].*\['b', 'w'\]"):
         tree.flatten_axes("vmap in_axes", arguments, ({"w": 0}, 0))
-    assert str(error.value) == (
-        "vmap in_axes must be a prefix tree of the arguments, but at key path [0] the prefix is {'w': *} "
-        "and the full tree is {'b': *, 'w': *}"
-    )
-    with pytest.raises(ValueError, match=r"out_axes must be a prefix tree of the result, but at the root"):
+    with pytest.raises(ValueError, match=r"(?s)out_axes must be a prefix tree of the result: .*out_axes tree root"):
         tree.flatten_axes("out_axes", arguments, (0, 0, 0), "the result")
-    with pytest.raises(ValueError, match=r"prefix_tree must be .* at key path \[0\]\[1\]"):
+    with pytest.raises(ValueError, match=r"(?s)prefix_tree must be .*prefix_tree\[0\]\[1\]"):
         tree.broadcast_prefix(((0, (1,)),), ((0, 1),))
     messages = [str(error("spec")) for error in tree.prefix_errors(((0,), [1]), (0, (1, 2)))]
     assert len(messages) == 2
-    assert all(m.startswith("spec must be a prefix tree of the full tree, but at key path [") for m in messages)
+    assert all("    spec[" in m for m in messages)
 
 
 def test_transpose_of_another_structure():
@@ -551,11 +493,11 @@ def test_registered_by_methods():
 
 
 def test_registering_twice_or_nonsense():
-    with pytest.raises(ValueError, match=r"register_pytree_node: .*Custom.* is registered already"):
+    with pytest.raises(ValueError, match=r"Custom.* is already registered"):
         tree.register_pytree_node(Custom, flatten_custom, Custom)
-    with pytest.raises(ValueError, match="registered already"):
+    with pytest.raises(ValueError, match=r"'list'.* cannot be re-registered"):
         tree.register_pytree_node(list, iter, list)
-    with pytest.raises(TypeError, match="register_static: expected a class, got 3"):
+    with pytest.raises(TypeError, match="Expected a class, got 3"):
         tree.register_static(3)
 
 
@@ -567,10 +509,15 @@ def test_a_type_can_be_registered_after_it_was_met():
     class LatePoint(collections.namedtuple("LatePoint", "x")):
         pass
 
+    def register(cls):
+        tree.register_pytree_node(cls, lambda v: ((v.x, v.x), None), lambda aux, children: None)
+
     assert tree.leaves([Late(1)]) != [1]
     assert tree.leaves([LatePoint(1)]) == [1]
+    register(Late)
+    with pytest.warns(UserWarning, match="LatePoint.* is a subclass of `collections.namedtuple`"):
+        register(LatePoint)
     for cls in (Late, LatePoint):
-        tree.register_pytree_node(cls, lambda v: ((v.x, v.x), None), lambda aux, children: None)
         assert tree.leaves([cls(1), {"a": cls(2)}]) == [1, 1, 2, 2]
 
 
@@ -580,7 +527,7 @@ def test_bad_flatten_functions(result):
         pass
 
     tree.register_pytree_node(Bad, lambda x: result, lambda aux, children: Bad())
-    with pytest.raises(ValueError, match=r"flatten function registered for .*Bad.* should return \(children, aux"):
+    with pytest.raises((TypeError, RuntimeError), match="iter"):
         tree.flatten([Bad()])
 
 
@@ -611,7 +558,6 @@ def test_dataclasses():
     assert treedef.unflatten([5, 6]) == A(5, 2, 6, 4)
     assert treedef == tree.structure(A(0, 2, 0, 4)) != tree.structure(A(0, 3, 0, 4))
     assert [tree.keystr(p) for p in tree.paths(treedef)] == [".x", ".z"]
-    assert str(treedef) == "PyTreeDef(CustomNode(A[(2, 4)], [*, *]))"
     assert dataclasses.fields(A)[3].metadata == {"unit": "m", "static": True}
 
     @functools.partial(tree.register_dataclass, data_fields=["b"], meta_fields=[], drop_fields=["c"])
@@ -679,7 +625,6 @@ def test_partial():
     assert p(4, j=5) == ((1, [2], 4), {"k": 3, "j": 5})
     leaves, treedef = tree.flatten(p)
     assert leaves == tu.tree_leaves(theirs) == [1, 2, 3]
-    assert str(treedef) == str(tu.tree_structure(theirs))
     assert treedef == tree.structure(tree.Partial(f, 0, [0], k=0))
     assert treedef != tree.structure(tree.Partial(print, 0, [0], k=0))
     assert treedef.unflatten("abc")() == (("a", ["b"]), {"k": "c"})
@@ -710,7 +655,11 @@ def test_is_leaf_takes_path():
     x = {"a": (1, 2), "b": (3, 4)}
     pairs, treedef = tree.flatten_with_path(x, lambda path, node: path == (tree.DictKey("b"),), True)
     assert [leaf for _, leaf in pairs] == [1, 2, (3, 4)]
-    assert str(treedef) == "PyTreeDef({'a': (*, *), 'b': *})"
+    assert treedef == tree.structure({"a": (1, 2), "b": 3})
+    everything = []
+    tree.leaves_with_path([x, None], lambda path, node: everything.append((tree.keystr(path), node)), True)
+    assert everything[:3] == [("", [x, None]), ("[0]", x), ("[0]['a']", (1, 2))]
+    assert everything[-1] == ("[1]", None)
 
 
 def test_map_with_path():
@@ -736,13 +685,3 @@ def test_default_registry():
     registry = xform.tree_util.default_registry
     assert registry.flatten({"a": 1})[0] == [1]
     assert registry.is_node(dict)
-
-
-def test_flattening_makes_no_new_structure():
-    """A structure seen before is found, not made again: no new object, whatever the leaves."""
-    x = {"a": [1.0, 2.0], "b": (3.0, {})}
-    treedef = tree.structure(x)
-    size = Family.size
-    for _ in range(10):
-        assert pytree.flatten(x)[1] is treedef
-    assert Family.size == size

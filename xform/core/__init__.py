@@ -1,4 +1,4 @@
 """The kernel: avals, arrays, traces, primitives, jaxprs, dtypes, pytrees, configuration, errors.
 
-Imports: the standard library, NumPy, ml_dtypes, and (lazily) `xform.backends`.
+Imports: the standard library, NumPy, ml_dtypes, optree, and (lazily) `xform.backends`.
 """

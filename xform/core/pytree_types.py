@@ -1,27 +1,88 @@
-"""Types of pytree nodes that users add: by functions, by methods, as dataclasses; and `Partial`.
+"""Types of pytree nodes that users add, by functions, by methods, as dataclasses; and the entries of key paths.
 
-May import: the standard library, `core.pytree`, `core.treedef`.
+Each becomes a type of optree's in the namespace `NAMESPACE`.
+
+May import: the standard library, optree.
 """
 
-import functools
+import dataclasses
 from collections.abc import Callable, Iterable
-from operator import attrgetter
 from typing import Any, TypeVar
 
-from xform.core.pytree import FlattenedIndexKey, GetAttrKey, add_node, find_node, visitor_by_value
-from xform.core.treedef import NodeType
+import optree
 
+#: Where optree keeps the types that are registered here, apart from those of other libraries.
+NAMESPACE = "xform"
 _T = TypeVar("_T")
 
+# ---- Key paths ---------------------------------------------------------------------------------------------
 
-def _register(name: str, nodetype: Any, flatten: Callable, unflatten: Callable, keys: Callable) -> None:
-    if not isinstance(nodetype, type):
-        raise TypeError(f"{name}: expected a class, got {nodetype!r}")
-    known = find_node(nodetype)
-    if known is not None and not known.is_namedtuple:
-        raise ValueError(f"{name}: {nodetype} is registered already")
-    node = NodeType(nodetype, flatten, unflatten, keys)
-    add_node(node, visitor_by_value(node))
+
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
+    """The step to the element of a list or tuple with index `idx`."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class DictKey:
+    """The step to the value of a dict at `key`."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
+    """The step to the attribute `name` of a named tuple or dataclass."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class FlattenedIndexKey:
+    """The step to child number `key` of a custom node that was registered without keys."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+class GivenEntry(optree.PyTreeEntry):
+    """optree's step to a child whose key path entry came from the flatten function."""
+
+    def codify(self, /, node: str = "") -> str:
+        """As text, after that of the node."""
+        return f"{node}{self.entry}"
+
+
+def key_of(entry: optree.PyTreeEntry) -> Any:
+    """One step of a key path from optree's."""
+    match entry:
+        case GivenEntry():
+            return entry.entry
+        case optree.NamedTupleEntry() | optree.StructSequenceEntry():
+            return GetAttrKey(entry.field)
+        case optree.GetAttrEntry():
+            return GetAttrKey(entry.name)
+        case optree.SequenceEntry():
+            return SequenceKey(entry.index)
+        case optree.MappingEntry():
+            return DictKey(entry.key)
+    return FlattenedIndexKey(entry.entry)
+
+
+# ---- Registering types -------------------------------------------------------------------------------------
 
 
 def register_pytree_node(
@@ -42,13 +103,14 @@ def register_pytree_node(
     unflatten_func : callable
         ``unflatten_func(aux, children) -> x``. It must take children of any type.
     flatten_with_keys_func : callable, optional
-        As `flatten_func`, with pairs (key path entry, child) for children.
+        As `flatten_func`, with pairs (key path entry, child) for children; then it is used instead.
 
-    Raises ValueError if the class is registered already, TypeError if it is no class.
+    Raises ValueError if the class is registered already, TypeError if it is no class. A class of named tuples
+    brings a warning, as its instances are nodes anyway.
 
     Examples
     --------
-    >>> from xform.core.pytree import leaves
+    >>> from xform.core.tree import leaves
     >>> class Interval:
     ...     def __init__(self, low, high):
     ...         self.low, self.high = low, high
@@ -56,15 +118,14 @@ def register_pytree_node(
     >>> leaves([Interval(1, 2), 3])
     [1, 2, 3]
     """
+    if flatten_with_keys_func is not None:
+        register_pytree_with_keys(nodetype, flatten_with_keys_func, unflatten_func)
+    else:
+        _register(nodetype, flatten_func, unflatten_func, optree.FlattenedEntry)
 
-    def keys(aux: Any, n: int, x: Any) -> list[Any]:
-        if flatten_with_keys_func is None:
-            return [FlattenedIndexKey(i) for i in range(n)]
-        if x is None:
-            x = unflatten_func(aux, (None,) * n)
-        return [key for key, _ in flatten_with_keys_func(x)[0]]
 
-    _register("register_pytree_node", nodetype, flatten_func, unflatten_func, keys)
+def _register(nodetype: Any, flatten: Callable, unflatten: Callable, entry: type[optree.PyTreeEntry]) -> None:
+    optree.register_pytree_node(nodetype, flatten, unflatten, path_entry_type=entry, namespace=NAMESPACE)
 
 
 def register_pytree_with_keys(
@@ -75,15 +136,16 @@ def register_pytree_with_keys(
 ) -> None:
     """Make instances of a class nodes of pytrees whose children have names in key paths.
 
-    `flatten_with_keys` gives pairs (key path entry, child) and auxiliary data; `flatten_func`, the same
-    without keys, is optional and quicker. See `register_pytree_node`.
+    `flatten_with_keys` gives pairs (key path entry, child) and auxiliary data. JAX's `flatten_func`, the same
+    without keys, is taken but not needed: structures know their keys. See `register_pytree_node`.
     """
 
-    def flatten_without_keys(x: Any) -> tuple[list[Any], Any]:
+    def flatten(x: Any) -> tuple[list[Any], Any, list[Any]]:
         pairs, aux = flatten_with_keys(x)
-        return [child for _, child in pairs], aux
+        pairs = list(pairs)
+        return [child for _, child in pairs], aux, [key for key, _ in pairs]
 
-    register_pytree_node(nodetype, flatten_func or flatten_without_keys, unflatten_func, flatten_with_keys)
+    _register(nodetype, flatten, unflatten_func, GivenEntry)
 
 
 def register_pytree_node_class(cls: type[_T]) -> type[_T]:
@@ -91,7 +153,7 @@ def register_pytree_node_class(cls: type[_T]) -> type[_T]:
 
     Examples
     --------
-    >>> from xform.core.pytree import leaves
+    >>> from xform.core.tree import leaves
     >>> @register_pytree_node_class
     ... class Box:
     ...     def __init__(self, x):
@@ -109,13 +171,8 @@ def register_pytree_node_class(cls: type[_T]) -> type[_T]:
 
 
 def register_pytree_with_keys_class(cls: type[_T]) -> type[_T]:
-    """Decorator like `register_pytree_node_class`, for a class that has ``tree_flatten_with_keys``, too."""
-    register_pytree_with_keys(
-        cls,
-        cls.tree_flatten_with_keys,  # type: ignore[attr-defined]
-        cls.tree_unflatten,  # type: ignore[attr-defined]
-        getattr(cls, "tree_flatten", None),
-    )
+    """Decorator like `register_pytree_node_class`, for a class that has ``tree_flatten_with_keys``."""
+    register_pytree_with_keys(cls, cls.tree_flatten_with_keys, cls.tree_unflatten)  # type: ignore[attr-defined]
     return cls
 
 
@@ -124,7 +181,7 @@ def register_static(cls: type[_T]) -> type[_T]:
 
     They are compared by ``==`` and must be hashable.
     """
-    _register("register_static", cls, lambda x: ((), x), lambda x, children: x, lambda aux, n, x: [])
+    register_pytree_node(cls, lambda x: ((), x), lambda x, children: x)
     return cls
 
 
@@ -133,8 +190,6 @@ def static(**kwargs: Any) -> Any:
 
     Keyword arguments are those of `dataclasses.field`. See `register_dataclass`.
     """
-    import dataclasses
-
     metadata = {**kwargs.pop("metadata", {}), "static": True}
     return dataclasses.field(**kwargs, metadata=metadata)
 
@@ -163,18 +218,16 @@ def register_dataclass(
 
     Examples
     --------
-    >>> from dataclasses import dataclass
-    >>> from xform.core.pytree import flatten
+    >>> from xform.core.tree import flatten, unflatten
     >>> @register_dataclass
-    ... @dataclass
+    ... @dataclasses.dataclass
     ... class Body:
     ...     mass: float
     ...     name: str = static()
-    >>> flatten(Body(1.0, "Moon"))
-    ([1.0], PyTreeDef(CustomNode(Body[('Moon',)], [*])))
+    >>> leaves, treedef = flatten(Body(1.0, "Moon"))
+    >>> leaves, unflatten(treedef, [2.0])
+    ([1.0], Body(mass=2.0, name='Moon'))
     """
-    import dataclasses
-
     where = "register_dataclass"
     if (data_fields is None) != (meta_fields is None):
         raise TypeError(f"{where}: give both data_fields and meta_fields or neither, for {nodetype}")
@@ -198,64 +251,11 @@ def register_dataclass(
                     f"__init__ takes, but {sorted(wrong)} are {problem}; drop_fields leaves fields out"
                 )
 
-    get_data, get_meta = _attributes(data), _attributes(meta)
-    names = data + meta
-    _register(
-        where,
-        nodetype,
-        lambda x: (get_data(x), get_meta(x)),
-        lambda aux, children: nodetype(**dict(zip(names, children + aux))),
-        lambda aux, n, x: [GetAttrKey(name) for name in data],
-    )
+    def flatten(x: Any) -> tuple[list[Any], tuple, tuple[str, ...]]:
+        return [getattr(x, name) for name in data], tuple([getattr(x, name) for name in meta]), data
+
+    def unflatten(aux: tuple, children: Iterable[Any]) -> Any:
+        return nodetype(**dict(zip(data, children)), **dict(zip(meta, aux)))
+
+    _register(nodetype, flatten, unflatten, optree.GetAttrEntry)
     return nodetype
-
-
-def _attributes(names: tuple[str, ...]) -> Callable[[Any], tuple]:
-    """A function that gets these attributes of an object, as a tuple."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return (lambda x: (getattr(x, names[0]),)) if names else (lambda x: ())
-
-
-class _Whole:
-    """A callable in place of a `functools.partial`, which `functools.partial` would take apart."""
-
-    def __init__(self, fun: Callable):
-        self.fun = fun
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.fun(*args, **kwargs)
-
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is _Whole and self.fun == other.fun
-
-    def __hash__(self) -> int:
-        return hash(self.fun)
-
-    def __repr__(self) -> str:
-        return repr(self.fun)
-
-
-class Partial(functools.partial):
-    """A `functools.partial` that is a pytree: its arguments are children, its function is static.
-
-    So it may be an argument or a result of transformed functions. A `functools.partial` as function stays
-    whole, with its own arguments static.
-
-    Examples
-    --------
-    >>> from xform.core.pytree import flatten
-    >>> double = Partial(pow, 2)
-    >>> double(3), flatten(double)
-    (8, ([2], PyTreeDef(CustomNode(Partial[<built-in function pow>], [(*,), {}]))))
-    """
-
-    def __new__(cls, func: Callable, *args: Any, **kw: Any) -> "Partial":
-        return super().__new__(cls, _Whole(func) if isinstance(func, functools.partial) else func, *args, **kw)
-
-
-register_pytree_node(
-    Partial,
-    lambda x: ((x.args, x.keywords), x.func),
-    lambda func, children: Partial(func, *children[0], **children[1]),
-)

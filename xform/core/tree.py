@@ -1,8 +1,10 @@
 """Everything that is done with pytrees. `xform.tree` and `xform.tree_util` are its public faces.
 
-A *prefix* of a pytree is one with a leaf where the other may have a subtree, as in `vmap`'s ``in_axes``.
+A *pytree* is a nest of containers, taken apart into a list of leaves and its structure, a *treedef*, and put
+together again. The library optree does it; here its functions get JAX's names and meaning. A *prefix* of a
+pytree is one with a leaf where the other may have a subtree, as in `vmap`'s ``in_axes``.
 
-May import: the standard library, `core.pytree`, `core.pytree_types`, `core.treedef`.
+May import: the standard library, optree, `core.pytree_types`.
 """
 
 import builtins
@@ -10,22 +12,17 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from xform.core.pytree import (
+import optree
+from optree import PyTreeSpec as PyTreeDef
+from optree.functools import partial as Partial
+
+from xform.core.pytree_types import (
+    NAMESPACE,
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     SequenceKey,
-    find_node,
-    flatten,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    is_tree_node,
-    leaves,
-    structure,
-    unflatten,
-)
-from xform.core.pytree_types import (
-    Partial,
+    key_of,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
@@ -34,7 +31,6 @@ from xform.core.pytree_types import (
     register_static,
     static,
 )
-from xform.core.treedef import LEAF, PyTreeDef, flatten_up_to, make_treedef, take_apart
 
 __all__ = [
     "DictKey",
@@ -86,39 +82,104 @@ IsLeaf = Callable[..., bool] | None
 
 _MISSING: Any = object()
 
-# ---- Structures --------------------------------------------------------------------------------------------
+# ---- Taking apart and putting together ---------------------------------------------------------------------
 
 
-def is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether a structure is a single node: a leaf, or a node without children such as None."""
-    return treedef.num_nodes == 1
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+    """The leaves of a pytree, and its structure.
 
+    Nodes are tuples, lists, dicts (leaves in the order of the sorted keys), named tuples, OrderedDict,
+    defaultdict, deque, None (a node without children) and the registered types; everything else is a leaf.
 
-def children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the outermost node's children.
+    There are small differences from JAX. A dict keeps its order when it is put together again; its keys may be
+    of types without an order; an OrderedDict or defaultdict may stand for a dict with the same keys, where a
+    tree is matched to the structure of another. Struct sequences such as `time.struct_time` are nodes.
 
-    Examples
-    --------
-    >>> children(structure([(1, 2), 3]))
-    [PyTreeDef((*, *)), PyTreeDef(*)]
-    """
-    return treedef.children()
-
-
-def tuple_of(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of these.
+    Parameters
+    ----------
+    tree : pytree
+    is_leaf : callable, optional
+        Called at every node; where it is true, the node is taken as a leaf.
 
     Examples
     --------
-    >>> tuple_of([structure(1), structure([2])])
-    PyTreeDef((*, [*]))
+    >>> flatten([1, {"b": None, "a": (2,)}])
+    ([1, 2], PyTreeSpec([*, {'a': (*,), 'b': None}]))
+    >>> leaves([1, None], is_leaf=lambda x: x is None)
+    [1, None]
     """
-    return make_treedef(structure(())._node, None, tuple(treedefs))
+    return optree.tree_flatten(tree, is_leaf, namespace=NAMESPACE)
 
 
-def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
-    """The pytree of a structure whose leaves stand in nested iterables of the same shape."""
-    return treedef.from_iterable_tree(xs)
+def unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+    """The pytree of a structure with these leaves; the inverse of `flatten`.
+
+    Raises ValueError if there are too few or too many leaves.
+
+    Examples
+    --------
+    >>> unflatten(structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
+    {'a': 1, 'b': (2, 3)}
+    """
+    return treedef.unflatten(leaves)
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a pytree.
+
+    Examples
+    --------
+    >>> leaves({"b": 2, "a": [1, None]})
+    [1, 2]
+    """
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+    """The structure of a pytree.
+
+    Examples
+    --------
+    >>> structure(({"b": 2, "a": [1, None]}, 3))
+    PyTreeSpec(({'a': [*, None], 'b': *}, *))
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def flatten_one_level(tree: Any) -> tuple[tuple, Any]:
+    """The children of the outermost node, and its auxiliary data. Raises ValueError for a leaf.
+
+    Examples
+    --------
+    >>> flatten_one_level({"b": (1, 2), "a": 3})
+    ((3, (1, 2)), ['a', 'b'])
+    """
+    children, aux, *_ = optree.tree_flatten_one_level(tree, namespace=NAMESPACE)
+    return tuple(children), aux
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[tuple[tuple[KeyEntry, Any], ...], Any]:
+    """Pairs of key path entry and child of the outermost node, and its auxiliary data.
+
+    Examples
+    --------
+    >>> flatten_one_level_with_keys([5, 6])
+    (((SequenceKey(idx=0), 5), (SequenceKey(idx=1), 6)), None)
+    """
+    children, aux = flatten_one_level(tree)
+    keys = paths(structure(tree, is_leaf=lambda x: x is not tree))
+    return tuple([(key, child) for (key,), child in zip(keys, children, strict=True)]), aux
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether instances of the type are nodes of pytrees.
+
+    Examples
+    --------
+    >>> is_tree_node(dict), is_tree_node(float)
+    (True, False)
+    """
+    return optree.register_pytree_node.get(typ, namespace=NAMESPACE) is not None
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
@@ -129,7 +190,51 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     >>> all_leaves([1, 2.0]), all_leaves([1, (2,)])
     (True, False)
     """
-    return builtins.all((is_leaf is not None and is_leaf(x)) or not is_tree_node(type(x)) for x in iterable)
+    return optree.all_leaves(iterable, is_leaf, namespace=NAMESPACE)
+
+
+# ---- Structures --------------------------------------------------------------------------------------------
+
+
+def is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether a structure is a single node: a leaf, or a node without children such as None."""
+    return treedef.is_leaf(strict=False)
+
+
+def children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the outermost node's children.
+
+    Examples
+    --------
+    >>> children(structure([(1, 2), 3]))
+    [PyTreeSpec((*, *)), PyTreeSpec(*)]
+    """
+    return treedef.children()
+
+
+def tuple_of(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of these.
+
+    Examples
+    --------
+    >>> tuple_of([structure(1), structure([2])]) == structure((1, [2]))
+    True
+    """
+    return optree.treespec_tuple(treedefs, namespace=NAMESPACE)
+
+
+def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+    """The pytree of a structure whose leaves stand in nested iterables of the same shape.
+
+    Examples
+    --------
+    >>> build_tree(structure((0, {"a": 0})), [1, [2]])
+    (1, {'a': 2})
+    """
+    root = treedef.one_level()
+    if root is None:
+        return xs
+    return root.unflatten([build_tree(child, x) for child, x in zip(treedef.children(), xs, strict=True)])
 
 
 # ---- Maps and folds ----------------------------------------------------------------------------------------
@@ -157,21 +262,23 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     xs, treedef = flatten(tree, is_leaf)
     if not rest:
         return treedef.unflatten([f(x) for x in xs])
-    return treedef.unflatten([f(*row) for row in zip(xs, *_columns("tree.map", treedef, rest))])
+    return treedef.unflatten([f(*row) for row in zip(xs, *_columns("map", tree, treedef, rest, is_leaf))])
 
 
-def _columns(name: str, treedef: PyTreeDef, rest: tuple) -> list[list[Any]]:
-    """Of each of these trees the subtrees at the leaves of `treedef`."""
-    out: list[list[Any]] = []
-    for i, tree in enumerate(rest):
-        out.append([])
-        if not flatten_up_to(treedef, tree, out[-1]):
-            path, expected, found = next(_mismatches(treedef, structure(tree)))
-            raise ValueError(
-                f"{name}: pytree {i + 2} differs in structure from the first one: {_at(path)} it is {found}, "
-                f"but the first is {expected}"
-            )
-    return out
+def _subtrees(what: str, name: str, tree: Any, treedef: PyTreeDef, full: Any, is_leaf: IsLeaf) -> list[Any]:
+    """The subtrees of `full` at the leaves of `tree`, which is called `name` and has the structure `treedef`."""
+    try:
+        return treedef.flatten_up_to(full)
+    except ValueError:
+        for error in optree.prefix_errors(tree, full, is_leaf, namespace=NAMESPACE):
+            raise ValueError(f"{what}: {error(name)}") from None
+        raise
+
+
+def _columns(function: str, tree: Any, treedef: PyTreeDef, rest: tuple, is_leaf: IsLeaf) -> list[list[Any]]:
+    """Of each of the rest the subtrees at the leaves of `tree`."""
+    what = f"tree.{function}: pytree {{}} differs in structure from the first one".format
+    return [_subtrees(what(i), "tree", tree, treedef, full, is_leaf) for i, full in enumerate(rest, 2)]
 
 
 def reduce(function: Callable, tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None) -> Any:
@@ -242,8 +349,9 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_
     xs, treedef = flatten(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = structure(next(iter(outer_treedef.flatten_up_to(pytree_to_transpose)), None))
-    if treedef != outer_treedef.compose(inner_treedef):
-        raise TypeError(f"tree.transpose: expected the structure {outer_treedef.compose(inner_treedef)}, got {treedef}")
+    expected = outer_treedef.compose(inner_treedef)
+    if treedef != expected:
+        raise TypeError(f"tree.transpose: expected the structure {expected}, got {treedef}")
     n = inner_treedef.num_leaves
     return inner_treedef.unflatten([outer_treedef.unflatten(xs[i::n]) for i in range(n)])
 
@@ -279,10 +387,6 @@ def _name(key: KeyEntry) -> Any:
     return key
 
 
-def _at(path: KeyPath) -> str:
-    return f"at key path {keystr(path)}" if path else "at the root"
-
-
 def flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
@@ -303,19 +407,20 @@ def flatten_with_path(
     ['a'][0] 1
     ['a'][1] 2
     """
-    out: list[tuple[KeyPath, Any]] = []
+    if is_leaf is not None and is_leaf_takes_path:
+        decisions = _decide(is_leaf, (), tree)
+        is_leaf = lambda x: next(decisions)  # noqa: E731
+    xs, treedef = flatten(tree, is_leaf)
+    return list(zip(paths(treedef), xs, strict=True)), treedef
 
-    def visit(tree: Any, path: KeyPath) -> PyTreeDef:
-        stop = is_leaf is not None and (is_leaf(path, tree) if is_leaf_takes_path else is_leaf(tree))
-        node = None if stop else find_node(type(tree))
-        if node is None:
-            out.append((path, tree))
-            return LEAF
-        parts, aux = take_apart(node, tree)
-        keys = node.keys(aux, len(parts), tree)
-        return make_treedef(node, aux, tuple([visit(part, (*path, key)) for key, part in zip(keys, parts)]))
 
-    return out, visit(tree, ())
+def _decide(is_leaf: Callable[[KeyPath, Any], bool], path: KeyPath, tree: Any) -> Iterator[bool]:
+    """What ``is_leaf(path, node)`` says of each node, in the order in which `flatten` asks."""
+    stop = is_leaf(path, tree)
+    yield stop
+    if not stop and is_tree_node(type(tree)):
+        for key, child in flatten_one_level_with_keys(tree)[0]:
+            yield from _decide(is_leaf, (*path, key), child)
 
 
 def leaves_with_path(tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False) -> list[tuple[KeyPath, Any]]:
@@ -334,7 +439,7 @@ def map_with_path(
     {'a': ("['a'][0]1", "['a'][1]2")}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    columns = _columns("tree.map_with_path", treedef, rest)
+    columns = _columns("map_with_path", tree, treedef, rest, None if is_leaf_takes_path else is_leaf)
     return treedef.unflatten([f(path, x, *others) for (path, x), *others in zip(pairs, *columns)])
 
 
@@ -346,61 +451,10 @@ def paths(treedef: PyTreeDef) -> list[KeyPath]:
     >>> [keystr(path) for path in paths(structure({"a": (1, 2)}))]
     ["['a'][0]", "['a'][1]"]
     """
-    out: list[KeyPath] = []
-
-    def visit(treedef: PyTreeDef, path: KeyPath) -> None:
-        if treedef is LEAF:
-            out.append(path)
-        for key, child in zip(_keys(treedef), treedef._children):
-            visit(child, (*path, key))
-
-    visit(treedef, ())
-    return out
-
-
-def _keys(treedef: PyTreeDef) -> list[KeyEntry]:
-    return treedef._node.keys(treedef._aux, len(treedef._children), None)
+    return [tuple([key_of(entry) for entry in path]) for path in treedef.accessors()]
 
 
 # ---- Prefixes ----------------------------------------------------------------------------------------------
-
-
-def _mismatches(prefix: PyTreeDef, full: PyTreeDef, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str, str]]:
-    """Where `prefix` is not a prefix of `full`: key path, and descriptions of both sides there."""
-    if prefix is LEAF or prefix is full:
-        return
-    if prefix._node is not full._node or len(prefix._children) != len(full._children) or prefix._aux != full._aux:
-        yield path, _describe(prefix), _describe(full)
-        return
-    for key, a, b in zip(_keys(full), prefix._children, full._children):
-        yield from _mismatches(a, b, (*path, key))
-
-
-def _describe(treedef: PyTreeDef) -> str:
-    """The structure, or if that is long, its outermost node."""
-    if treedef is LEAF:
-        return "a leaf"
-    text, nodetype, n = treedef._text(), treedef._node.type, len(treedef._children)
-    if len(text) <= 80:
-        return text
-    if nodetype is dict:
-        return f"a dict with keys {', '.join(builtins.map(repr, treedef._aux))}"
-    return f"a {nodetype.__name__} with {n} children"
-
-
-def _repeats(prefix: PyTreeDef, full: PyTreeDef, out: list[int]) -> None:
-    """Of each leaf of `prefix`, the number of leaves that `full` has there."""
-    if prefix is LEAF:
-        out.append(full.num_leaves)
-    for a, b in zip(prefix._children, full._children):
-        _repeats(a, b, out)
-
-
-def _prefix_error(name: str, full_name: str, path: KeyPath, prefix: str, full: str) -> ValueError:
-    return ValueError(
-        f"{name} must be a prefix tree of {full_name}, but {_at(path)} the prefix is {prefix} "
-        f"and the full tree is {full}"
-    )
 
 
 def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Callable[[str], ValueError]]:
@@ -408,27 +462,24 @@ def prefix_errors(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> l
 
     Examples
     --------
-    >>> [str(error("in_axes")) for error in prefix_errors((0, [1]), (0, (1, 2)))]
-    ['in_axes must be a prefix tree of the full tree, but at key path [1] the prefix is [*]
-     and the full tree is (*, *)']
+    >>> [error] = prefix_errors((0, [1]), (0, (1, 2)))
+    >>> print(error("in_axes"))
+    pytree structure error: different types at key path
+        in_axes[1]
+    At that key path, the prefix pytree in_axes has a subtree of type
+        <class 'list'>
+    but at the same key path the full pytree has a subtree of different type
+        <class 'tuple'>.
     """
-
-    def error(mismatch: tuple[KeyPath, str, str]) -> Callable[[str], ValueError]:
-        return lambda name: _prefix_error(name, "the full tree", *mismatch)
-
-    return [error(found) for found in _mismatches(structure(prefix_tree, is_leaf), structure(full_tree))]
+    return optree.prefix_errors(prefix_tree, full_tree, is_leaf, namespace=NAMESPACE)
 
 
-def _expand(name: str, full_name: str, prefix_tree: Any, full: PyTreeDef, is_leaf: IsLeaf) -> list[Any]:
-    """The leaves of a prefix, each repeated for all leaves of `full` that it stands for."""
+def _expand(name: str, full_name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf) -> list[Any]:
+    """The leaves of a prefix, each repeated for all leaves of the full tree that it stands for."""
     xs, prefix = flatten(prefix_tree, is_leaf)
-    if prefix is LEAF:
-        return xs * full.num_leaves
-    for mismatch in _mismatches(prefix, full):
-        raise _prefix_error(name, full_name, *mismatch)
-    counts: list[int] = []
-    _repeats(prefix, full, counts)
-    return [x for x, count in zip(xs, counts) for _ in range(count)]
+    what = f"{name} must be a prefix tree of {full_name}"
+    subtrees = _subtrees(what, name, prefix_tree, prefix, full_tree, is_leaf)
+    return [x for x, subtree in zip(xs, subtrees) for _ in leaves(subtree)]
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -447,7 +498,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     >>> broadcast_prefix((0, None), (1, [2, 3]), is_leaf=lambda x: x is None)
     [0, None, None]
     """
-    return _expand("prefix_tree", "full_tree", prefix_tree, structure(full_tree), is_leaf)
+    return _expand("prefix_tree", "full_tree", prefix_tree, full_tree, is_leaf)
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
@@ -458,8 +509,7 @@ def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     >>> broadcast((0, 1), (1, [2, 3]))
     (0, [1, 1])
     """
-    treedef = structure(full_tree)
-    return treedef.unflatten(_expand("prefix_tree", "full_tree", prefix_tree, treedef, is_leaf))
+    return structure(full_tree).unflatten(broadcast_prefix(prefix_tree, full_tree, is_leaf))
 
 
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, full_name: str = "the arguments") -> list[Any]:
@@ -480,4 +530,5 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, full_name: str =
     >>> flatten_axes("vmap in_axes", structure((0, {"w": 0, "b": 0})), (0, None))
     [0, None, None]
     """
-    return _expand(name, full_name, axis_tree, treedef, lambda x: x is None)
+    full_tree = treedef.unflatten([0] * treedef.num_leaves)
+    return _expand(name, full_name, axis_tree, full_tree, lambda x: x is None)
