@@ -14,19 +14,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax import linalg as _lax
-from xform.lax.linalg.inverse import inv_p, pinv_p
+from xform.lax.families import real_dtype
+from xform.lax.linalg import det_p, geqrf_p, inv_p, pinv_p, slogdet_p, svd_p
 from xform.lax.linalg.matrices import check_subset, hermitian_part
-from xform.lax.linalg.qr import geqrf_p
-from xform.lax.linalg.solve import det_p, slogdet_p
 from xform.lax.linalg.solve import solve as _solve
-from xform.lax.linalg.svd import svd_p
 from xform.lax.shapes import reshape_p
 from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
 from xform.numpy.elementwise import where
+from xform.numpy.norms import (
+    cond,
+    inexact,
+    matrices,
+    matrix_norm,
+    matrix_rank,
+    norm,
+    one_of,
+    squared_modulus,
+    svdvals,
+    vector_norm,
+)
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -35,7 +44,6 @@ from xform.numpy.promotion import (
     expand_to,
     promote_inexact,
     shown,
-    strong,
 )
 
 __all__ = [
@@ -86,29 +94,12 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-# ---- Arguments ---------------------------------------------------------------------------------------------
-
-
-def _inexact(name: str, x: Any, arg: str = "a") -> Array:
-    """An argument as array of floats or complex numbers."""
-    x = array_of(f"linalg.{name}", x, arg)
-    return strong(x) if dtypes.issubdtype(x.dtype, np.inexact) else strong(promote_inexact(name, x)[0])
-
-
-def _matrices(name: str, a: Any, arg: str = "a", *, square: bool = False) -> Array:
-    """An argument as array (..., m, n), or (..., n, n), of a dtype that the decompositions have."""
-    a = _inexact(name, a, arg)
-    kind = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
-    if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
-        raise ShapeError(f"numpy.linalg.{name}: {arg} must be {kind}, got {shown(a)}")
-    if a.dtype.itemsize < 4:
-        raise TypeError(f"numpy.linalg.{name}: no decompositions in {a.dtype}, convert {arg} {shown(a)} to float32")
-    return a
+# ---- Equations and inverses --------------------------------------------------------------------------------
 
 
 def _pair(name: str, a: Any, b: Any) -> tuple[Array, Array]:
     """Matrices `a` and an array `b` in one dtype."""
-    a, b = _matrices(name, a), _inexact(name, b, "b")
+    a, b = matrices(name, a), inexact(name, b, "b")
     if a.dtype != b.dtype:
         a, b = promote_inexact(f"linalg.{name}", a, b)
     return a, b
@@ -116,13 +107,6 @@ def _pair(name: str, a: Any, b: Any) -> tuple[Array, Array]:
 
 def _adjoint(x: Array) -> Array:
     return ufuncs.conj(matrix_transpose(x))
-
-
-def _real_dtype(x: Array) -> np.dtype:
-    return np.finfo(x.dtype).dtype
-
-
-# ---- Equations and inverses --------------------------------------------------------------------------------
 
 
 @api_boundary
@@ -162,7 +146,7 @@ def solve(a: Any, b: Any) -> Array:
 @api_boundary
 def inv(a: Any) -> Array:
     """The inverses of matrices (..., n, n); NaN where they are singular."""
-    return inv_p.bind(_matrices("inv", a, square=True))
+    return inv_p.bind(matrices("inv", a, square=True))
 
 
 @api_boundary
@@ -182,20 +166,12 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     -------
     Array (..., n, m)
     """
-    a = _matrices("pinv", a, square=bool(hermitian))
-    rtol = _one_of("pinv", rtol=rtol, rcond=rcond)
+    a = matrices("pinv", a, square=bool(hermitian))
+    rtol = one_of("pinv", rtol=rtol, rcond=rcond)
     if rtol is None:
         rtol = 10 * max(a.shape[-2:]) * float(np.finfo(a.dtype).eps)
-    cutoff = manipulation.broadcast_to(creation.asarray(rtol, _real_dtype(a)), a.shape[:-2])
+    cutoff = manipulation.broadcast_to(creation.asarray(rtol, real_dtype(a.dtype)), a.shape[:-2])
     return pinv_p.bind(hermitian_part(a) if hermitian else a, cutoff, hermitian=bool(hermitian))
-
-
-def _one_of(name: str, **values: Any) -> Any:
-    """The value of two names for one parameter."""
-    given = [v for v in values.values() if v is not None]
-    if len(given) > 1:
-        raise ValueError(f"numpy.linalg.{name}: {' and '.join(values)} are the same parameter; give one of them")
-    return given[0] if given else None
 
 
 @api_boundary
@@ -232,16 +208,10 @@ def lstsq(
     x = matmul(pinv(a, rcond), b)
     (s,) = svd_p.bind(a, full_matrices=False, vectors=False)
     rank = reductions.sum(s > rcond * reductions.max(s, initial=0))
-    residuals = reductions.sum(_squared_modulus(b - matmul(a, x)), 0)
+    residuals = reductions.sum(squared_modulus(b - matmul(a, x)), 0)
     if numpy_resid and (m <= n or int(rank) < n):
         residuals = creation.empty((0,), residuals.dtype)
     return x, residuals, rank, s
-
-
-def _squared_modulus(x: Array) -> Array:
-    if x.dtype.kind != "c":
-        return x * x
-    return ufuncs.real(x) ** 2 + ufuncs.imag(x) ** 2
 
 
 @api_boundary
@@ -254,7 +224,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     axes : ints, optional
         Axes of `a` that are moved to its end first.
     """
-    a, b = (_inexact("tensorsolve", x, arg) for x, arg in ((a, "a"), (b, "b")))
+    a, b = (inexact("tensorsolve", x, arg) for x, arg in ((a, "a"), (b, "b")))
     if axes is not None:
         moved = canonical_axes("linalg.tensorsolve", axes, a.ndim, "axes")
         a = manipulation.transpose(a, [d for d in range(a.ndim) if d not in moved] + list(moved))
@@ -271,7 +241,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
 @api_boundary
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``."""
-    a, ind = _inexact("tensorinv", a), operator.index(ind)
+    a, ind = inexact("tensorinv", a), operator.index(ind)
     rows = math.prod(a.shape[:ind])
     if ind <= 0 or rows != math.prod(a.shape[ind:]):
         raise ShapeError(
@@ -286,7 +256,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 @api_boundary
 def det(a: Any) -> Array:
     """The determinants of matrices (..., n, n)."""
-    return det_p.bind(_matrices("det", a, square=True))
+    return det_p.bind(matrices("det", a, square=True))
 
 
 @api_boundary
@@ -305,7 +275,7 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """
     if method not in (None, "lu"):
         raise NotImplementedError(f"numpy.linalg.slogdet: method must be None or 'lu', got {method!r}")
-    return SlogdetResult(*slogdet_p.bind(_matrices("slogdet", a, square=True)))
+    return SlogdetResult(*slogdet_p.bind(matrices("slogdet", a, square=True)))
 
 
 # ---- Decompositions ----------------------------------------------------------------------------------------
@@ -324,7 +294,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     symmetrize_input : bool
         Use ``(a + a^H) / 2``; else only the lower triangle of `a` is read.
     """
-    out = _lax.cholesky(_matrices("cholesky", a, square=True), symmetrize_input=bool(symmetrize_input))
+    out = _lax.cholesky(matrices("cholesky", a, square=True), symmetrize_input=bool(symmetrize_input))
     return _adjoint(out) if upper else out
 
 
@@ -343,7 +313,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     -------
     QRResult(Q, R), or R
     """
-    a = _matrices("qr", a)
+    a = matrices("qr", a)
     if mode == "raw":
         packed, taus = geqrf_p.bind(a)
         return QRResult(matrix_transpose(packed), taus)
@@ -356,14 +326,14 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 @api_boundary
 def eig(a: Any) -> EigResult:
     """Eigenvalues (..., n) and right eigenvectors (..., n, n), in columns, of matrices (..., n, n); all complex."""
-    w, v = _lax.eig(_matrices("eig", a, square=True), compute_left_eigenvectors=False)
+    w, v = _lax.eig(matrices("eig", a, square=True), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
 @api_boundary
 def eigvals(a: Any) -> Array:
     """The eigenvalues (..., n) of matrices (..., n, n), complex and in no particular order."""
-    a = _matrices("eigvals", a, square=True)
+    a = matrices("eigvals", a, square=True)
     return _lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
@@ -385,7 +355,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
         Real (..., n) and ascending; and (..., n, n) with the vectors in columns.
     """
     v, w = _lax.eigh(
-        _matrices("eigh", a, square=True), lower=_lower("eigh", UPLO), symmetrize_input=bool(symmetrize_input)
+        matrices("eigh", a, square=True), lower=_lower("eigh", UPLO), symmetrize_input=bool(symmetrize_input)
     )
     return EighResult(w, v)
 
@@ -399,7 +369,7 @@ def _lower(name: str, uplo: Any) -> bool:
 @api_boundary
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues (..., n) of Hermitian matrices (..., n, n), ascending; parameters as of `eigh`."""
-    a = _matrices("eigvalsh", a, square=True)
+    a = matrices("eigvalsh", a, square=True)
     a = hermitian_part(a) if symmetrize_input else a
     return _lax.eigh_p.bind(a, lower=_lower("eigvalsh", UPLO), vectors=False)[0]
 
@@ -431,7 +401,7 @@ def svd(
     SVDResult(U, S, Vh), or S
         S (..., k) is real and descending.
     """
-    a = _matrices("svd", a, square=bool(hermitian))
+    a = matrices("svd", a, square=bool(hermitian))
     if hermitian:
         return _hermitian_svd(a, compute_uv, subset_by_index)
     if not compute_uv:
@@ -453,151 +423,6 @@ def _hermitian_svd(a: Array, compute_uv: bool, subset: Any) -> Any:
     v = indexing.take_along_axis(v, manipulation.expand_dims(order, -2), -1)
     signs = where(w < 0, -1, 1).astype(v.dtype)
     return SVDResult(v * manipulation.expand_dims(signs, -2), s, _adjoint(v))
-
-
-@api_boundary
-def svdvals(x: Any, /) -> Array:
-    """The singular values (..., k) of matrices (..., m, n), descending."""
-    return _lax.svd(_matrices("svdvals", x, "x"), compute_uv=False)
-
-
-# ---- Norms, rank, condition --------------------------------------------------------------------------------
-
-
-@api_boundary
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
-    """Norms of vectors or matrices.
-
-    Parameters
-    ----------
-    x : array
-    ord : number, "fro" or "nuc", optional
-        Of vectors: 2 (the default), any other p, ``inf``, ``-inf``, or 0 for the number of elements that aren't zero.
-        Of matrices: "fro" (the default), "nuc", 1, -1, 2, -2, ``inf``, ``-inf``.
-    axis : int for vectors, two ints for matrices, optional
-        By default all axes; without `ord` those of a flattened array.
-    keepdims : bool
-        Leave axes of length 1.
-
-    Examples
-    --------
-    >>> import xform.numpy as xnp
-    >>> float(xnp.linalg.norm(xnp.array([3.0, 4.0])))
-    5.0
-    """
-    x = _inexact("norm", x, "x")
-    if axis is None:
-        if ord is None:
-            out = _vector_norm("norm", x, 2, tuple(range(x.ndim)))
-            return manipulation.reshape(out, (1,) * x.ndim) if keepdims else out
-        axes = tuple(range(x.ndim))
-    else:
-        axes = canonical_axes("linalg.norm", axis, x.ndim)
-    if len(axes) == 1:
-        out = _vector_norm("norm", x, 2 if ord is None else ord, axes)
-    elif len(axes) == 2:
-        out = _matrix_norm("norm", x, "fro" if ord is None else ord, axes)
-    else:
-        raise ValueError(
-            f"numpy.linalg.norm: with ord={ord!r} norms are over one axis or two, got axis={axis} and x {shown(x)}"
-        )
-    return manipulation.expand_dims(out, axes) if keepdims else out
-
-
-def _vector_norm(name: str, x: Array, ord: Any, axes: tuple[int, ...]) -> Array:
-    if isinstance(ord, str):
-        raise ValueError(f"numpy.linalg.{name}: {ord!r} is a norm of matrices, not of vectors")
-    if ord == 2:
-        return ufuncs.sqrt(reductions.sum(_squared_modulus(x), axes))
-    if ord == np.inf:
-        return reductions.max(ufuncs.abs(x), axes, initial=0)
-    if ord == -np.inf:
-        return reductions.min(ufuncs.abs(x), axes, initial=np.inf)
-    if ord == 0:
-        return reductions.sum(x != 0, axes).astype(_real_dtype(x))
-    if ord == 1:
-        return reductions.sum(ufuncs.abs(x), axes)
-    return reductions.sum(ufuncs.abs(x) ** ord, axes) ** (1 / ord)
-
-
-def _matrix_norm(name: str, x: Array, ord: Any, axes: tuple[int, ...]) -> Array:
-    if ord == "fro":
-        return _vector_norm(name, x, 2, axes)
-    x = manipulation.moveaxis(x, axes, (-2, -1))
-    if ord in (1, -1, np.inf, -np.inf):
-        sums = reductions.sum(ufuncs.abs(x), -2 if ord in (1, -1) else -1)
-        return reductions.max(sums, -1, initial=0) if ord > 0 else reductions.min(sums, -1, initial=np.inf)
-    if ord not in ("nuc", 2, -2):
-        raise ValueError(
-            f"numpy.linalg.{name}: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices, got {ord!r}"
-        )
-    s = svdvals(x)
-    if ord == "nuc":
-        return reductions.sum(s, -1)
-    return reductions.max(s, -1, initial=0) if ord == 2 else reductions.min(s, -1, initial=np.inf)
-
-
-@api_boundary
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
-    """Norms of matrices on the last two axes; see `norm`."""
-    return norm(_matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
-
-
-@api_boundary
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
-    """Norms of vectors along one axis, or of all elements along several (by default all) as one vector; see `norm`."""
-    x = _inexact("vector_norm", x, "x")
-    axes = canonical_axes("linalg.vector_norm", axis, x.ndim)
-    out = _vector_norm("vector_norm", x, ord, axes)
-    return manipulation.expand_dims(out, axes) if keepdims else out
-
-
-@api_boundary
-def cond(x: Any, p: Any = None) -> Array:
-    """Condition numbers ``norm(x, p) norm(inv(x), p)`` of matrices (..., m, n); infinite of a singular matrix.
-
-    Parameters
-    ----------
-    p : None, 2, -2, 1, -1, inf, -inf, "fro" or "nuc"
-        The norm; None and 2 are the ratio of the largest and the smallest singular value, -2 its inverse. The others
-        need square matrices.
-    """
-    x = _matrices("cond", x, "x", square=p not in (None, 2, -2))
-    if not x.shape[-1] or not x.shape[-2]:
-        raise ShapeError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
-    if p in (None, 2, -2):
-        s = svdvals(x)
-        out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    else:
-        out = norm(x, p, (-2, -1)) * norm(inv(x), p, (-2, -1))
-    missing = reductions.any(ufuncs.isnan(x), (-2, -1))
-    return where(ufuncs.isnan(out) & ~missing, np.inf, out)
-
-
-@api_boundary
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """The ranks of matrices: how many singular values are more than `rtol` times the largest.
-
-    Parameters
-    ----------
-    M : array (..., m, n)
-        Of a vector: whether it isn't zero.
-    rtol : float or array (...), optional
-        By default ``max(m, n) eps``.
-    hermitian : bool
-        Whether `M` is Hermitian, which saves time.
-    tol : another name of `rtol`
-    """
-    rtol = _one_of("matrix_rank", rtol=rtol, tol=tol)
-    M = _inexact("matrix_rank", M, "M")
-    if M.ndim < 2:
-        return reductions.any(M != 0).astype(int)
-    M = _matrices("matrix_rank", M, "M", square=bool(hermitian))
-    s = ufuncs.abs(eigvalsh(M)) if hermitian else svdvals(M)
-    if rtol is None:
-        rtol = max(M.shape[-2:]) * float(np.finfo(M.dtype).eps)
-    limit = creation.asarray(rtol, s.dtype) * reductions.max(s, -1, initial=0)
-    return reductions.sum(s > manipulation.expand_dims(limit, -1), -1)
 
 
 # ---- Products ----------------------------------------------------------------------------------------------

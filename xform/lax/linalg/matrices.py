@@ -3,7 +3,7 @@
 Matrices lie on the last two axes, all axes before them are batches. These functions bind primitives directly and check
 nothing.
 
-May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.dot`.
+May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`.
 """
 
 import functools
@@ -22,7 +22,6 @@ from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import Precision, dot_general_p
 from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.linalg import lapack
-from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import pad_p, static_slice
 
@@ -138,11 +137,6 @@ def diagonal_matrix(v: Any) -> Any:
     *batch, n = v.shape
     config = (*((0, 0, 0) for _ in batch), (0, 0, n))
     return reshape_p.bind(pad_p.bind(v, constant(v, 0), padding_config=config), new_sizes=(*batch, n, n))
-
-
-def trace(x: Any) -> Any:
-    """The sums of the diagonals."""
-    return reduce_sum_p.bind(diagonal(x), axes=(x.ndim - 2,))
 
 
 def identity(shape: Sequence[int], dtype: np.dtype) -> Any:
