@@ -22,7 +22,7 @@ SCALES = np.array([1.0, 0.6, -0.8])
 class Program:
     """A function, its NumPy version, and a point.
 
-    `reverse` is False where reverse mode works outside of other transformations only (loops of unknown length).
+    `reverse` is False where reverse mode works outside of jit and vmap only (loops of unknown length).
     """
 
     name: str

@@ -140,9 +140,9 @@ def words(lengths):
 
 
 def possible(program, word):
-    """Reverse mode of a loop of unknown length needs values: it must be outermost, and not of a compiled function."""
+    """Reverse mode of a loop of unknown length needs to know when to stop: not in a batch, nor with jit anywhere."""
     i = word.rfind("G")
-    return program.reverse or i < 0 or (i == 0 and "C" not in word)
+    return program.reverse or i < 0 or ("C" not in word and "V" not in word[:i])
 
 
 _expected: dict[tuple, list[np.ndarray]] = {}
@@ -190,10 +190,7 @@ def test_forward_derivatives_are_those_of_the_plain_program(program):
 def test_derivatives_up_to_third_order(program):
     f, chosen = smooth(program.f, program.args)
     check_grads(f, chosen, order=3, modes=["fwd"], rtol=1e-5, atol=1e-5)
-    if program.reverse:
-        check_grads(f, chosen, order=2, rtol=1e-5, atol=1e-5)
-    else:
-        check_grads(f, chosen, order=1, rtol=1e-5, atol=1e-5)
+    check_grads(f, chosen, order=2, rtol=1e-5, atol=1e-5)
 
 
 # ---- Compositions ------------------------------------------------------------------------------------------

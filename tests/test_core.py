@@ -374,12 +374,24 @@ def test_the_message_tells_where_the_tracer_was_made():
         xform.jit(lambda x: 1 if x else 2)(1.0)
 
 
-def test_comparisons_under_eager_derivatives_are_known():
+def test_values_under_eager_derivatives_are_known():
+    """Outside of jit and vmap, Python may look at primal values, also of nested derivatives; NumPy may not take them."""
+    seen = []
+
     def f(x):
+        seen.append((float(x), int(x), complex(x), bool(x)))
+        with pytest.raises(TracerArrayConversionError):
+            np.asarray(x)
+        with pytest.raises(TypeError, match="integer"):
+            range(x)
         return lax.sin(x) if lax.gt(x, 0.0) else lax.neg(x)
 
-    assert float(xform.grad(f)(-2.0)) == -1.0
+    assert float(xform.grad(f)(-2.5)) == -1.0
     assert float(xform.jvp(f, (0.5,), (1.0,))[1]) == np.cos(0.5)
+    assert float(xform.grad(xform.grad(f))(0.5)) == -np.sin(0.5)
+    assert seen == [(-2.5, -2, -2.5, True), (0.5, 0, 0.5, True), (0.5, 0, 0.5, True)]
+    with pytest.raises(ConcretizationTypeError):
+        xform.vmap(xform.grad(lambda x: lax.mul(x, float(x))))(np.ones(2))
 
 
 # ---- Leaks -------------------------------------------------------------------------------------------------

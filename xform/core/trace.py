@@ -12,6 +12,7 @@ A trace that has ended is dead; using one of its tracers raises `UnexpectedTrace
 May import: the rest of `core`.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -75,12 +76,18 @@ class Tracer(Array):
             "attributes, generators or closures."
         )
 
+    def known(self) -> Any:
+        """The value where it is known while tracing, as that of a primal outside `jit` and `vmap` is; else None."""
+        return None
+
     def _concretization(self, kind: type[Exception], what: str, hint: str) -> Exception:
         return kind(
             f"{what} needs a concrete value, but this is a traced array of {self.aval}.{self._origin()}\n{hint}"
         )
 
     def __bool__(self) -> bool:
+        if (value := self.known()) is not None:
+            return bool(value)
         hint = (
             "Use xform.numpy.where or xform.lax.cond instead of `if`, xform.lax.while_loop instead of `while`, "
             "& | ~ instead of `and` `or` `not`; or make the argument static (static_argnums)."
@@ -95,20 +102,24 @@ class Tracer(Array):
         raise self._concretization(TracerIntegerConversionError, what, hint)
 
     def __index__(self) -> int:
-        return self._to_integer("an index or integer argument")
+        value = self.known()
+        return self._to_integer("an index or integer argument") if value is None else operator.index(value)
 
     def __int__(self) -> int:
-        return self._to_integer("int()")
+        value = self.known()
+        return self._to_integer("int()") if value is None else int(value)
 
     def _to_scalar(self, what: str) -> Any:
         hint = f"Use x.astype({what}) instead of {what}(x), or return the value from the transformed function."
         raise self._concretization(ConcretizationTypeError, f"{what}()", hint)
 
     def __float__(self) -> float:
-        return self._to_scalar("float")
+        value = self.known()
+        return self._to_scalar("float") if value is None else float(value)
 
     def __complex__(self) -> complex:
-        return self._to_scalar("complex")
+        value = self.known()
+        return self._to_scalar("complex") if value is None else complex(value)
 
     def _no_value(self, what: str) -> Any:
         hint = "Inside transformed functions use xform.numpy, or call NumPy's functions on the traced array itself."

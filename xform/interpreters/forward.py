@@ -25,6 +25,11 @@ class JVPTracer(Tracer):
         """The aval of the primal value."""
         return self.primal.aval
 
+    def known(self) -> Any:
+        """The primal value, if it is known."""
+        primal = self.primal
+        return primal.known() if isinstance(primal, Tracer) else primal
+
 
 class JVPTrace(Trace):
     """Computes tangents beside primal values."""

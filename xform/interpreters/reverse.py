@@ -38,6 +38,11 @@ class LinearizeTracer(Tracer):
     def __init__(self, trace: "LinearizeTrace", primal: Any, tangent: Var):
         self._trace, self.primal, self.tangent, self.aval = trace, primal, tangent, get_aval(primal)
 
+    def known(self) -> Any:
+        """The primal value, if it is known."""
+        primal = self.primal
+        return primal.known() if isinstance(primal, Tracer) else primal
+
 
 class Tape(StagingTrace):
     """The program on tangents. Never the thread's active trace: only operations on its variables come here."""

@@ -17,7 +17,7 @@ from xform.core.array import ArrayImpl, get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
-from xform.core.trace import Tracer, concrete_or_none
+from xform.core.trace import Tracer
 from xform.interpreters import execution
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
@@ -115,7 +115,7 @@ def _linearize(
     primals: Sequence[Any], ts: Sequence[Any], *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int,
     body_nconsts: int,
 ) -> Any:  # fmt: skip
-    """Reverse mode outside jit: the loop runs, and every step is put on the tape."""
+    """Reverse mode where it is known when to stop (outside jit and vmap): every step is put on the tape."""
     cond_consts, body_consts, carry = _split(primals, cond_nconsts, body_nconsts)
     _, body_ts, carry_ts = _split(ts, cond_nconsts, body_nconsts)
     if all(is_zero(t) for t in (*body_ts, *carry_ts)):
@@ -127,13 +127,7 @@ def _linearize(
             body_nconsts=body_nconsts,
         )
         return outs, [zero_of(o) for o in outs]
-    if any(isinstance(x, Tracer) for x in primals):
-        raise NotImplementedError(
-            "reverse-mode differentiation of lax.while_loop (or of fori_loop with a traced bound) inside jit, vmap or "
-            "another transformation is not supported: the number of steps, and with it the memory, is not known. "
-            "Use lax.scan, lax.fori_loop with bounds known when tracing, or forward mode (jvp, jacfwd)."
-        )
-    while bool(concrete_or_none(eval_jaxpr(cond_jaxpr.jaxpr, cond_jaxpr.consts, *cond_consts, *carry)[0])):
+    while _goes_on(eval_jaxpr(cond_jaxpr.jaxpr, cond_jaxpr.consts, *cond_consts, *carry)[0]):
         nonzero = tuple(not is_zero(t) for t in (*body_ts, *carry_ts))
         split = linearize_jaxpr(body_jaxpr, nonzero)
         found = [*body_consts, *carry]
@@ -145,6 +139,16 @@ def _linearize(
             rest = iter(jit_p.bind(*inputs, jaxpr=split.linear, name="while_body"))
         carry_ts = [next(rest) if nz else zero_of(o) for o, nz in zip(carry, split.nonzero_out, strict=True)]
     return carry, carry_ts
+
+
+def _goes_on(pred: Any) -> bool:
+    if isinstance(pred, Tracer):
+        raise NotImplementedError(
+            "reverse-mode differentiation of lax.while_loop (or of fori_loop with a traced bound) inside jit or vmap "
+            "is not supported: the number of steps, and with it the memory, is not known. "
+            "Use lax.scan, lax.fori_loop with bounds known when tracing, or forward mode (jvp, jacfwd)."
+        )
+    return bool(pred)
 
 
 def _batch(
@@ -228,7 +232,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """Apply ``body_fun`` to the carry as long as ``cond_fun(carry)`` holds.
 
     Under `vmap` the loop goes on until all lanes are done, and finished lanes keep their values. Reverse mode works
-    outside `jit`; inside, the number of steps would have to be known: use `scan` or `fori_loop`.
+    outside `jit` and `vmap`; inside, the number of steps would have to be known: use `scan` or `fori_loop`.
 
     Parameters
     ----------
