@@ -10,6 +10,7 @@ import pytest
 import xform
 from tests.ops.record import FLOATS, as_dtype
 from xform import lax
+from xform.core.config import small_programs
 
 BOTH = pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
 
@@ -270,3 +271,13 @@ def test_python_scalars_take_the_dtype_beside_them():
         lax.sin(1)
     with pytest.raises(NotImplementedError, match=r"lax\.sin: only accuracy=None"):
         lax.sin(1.0, accuracy=1)
+
+
+def test_dividing_by_a_constant_zero_does_not_end_the_process():
+    """XLA divides when it folds constants, and the machine traps."""
+    numerator, zero = np.array([5, -6]), np.int64(0)
+    with small_programs("xla"):
+        assert xform.jit(lambda: lax.div(xform.numpy.asarray(numerator), zero))().tolist() == [-1, -1]
+        assert xform.jit(lambda: lax.rem(xform.numpy.asarray(numerator), zero))().tolist() == [5, -6]
+        lowest = np.full(2, np.iinfo(np.int64).min)
+        assert xform.jit(lambda: lax.div(xform.numpy.asarray(lowest), np.int64(-1)))().tolist() == lowest.tolist()

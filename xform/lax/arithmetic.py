@@ -114,6 +114,34 @@ def _rem_host(x: Any, y: Any) -> Any:
     return np.where(y == 0, x, x - _truncated_quotient(x, y) * y) if _is_integer(x) else np.fmod(x, y)
 
 
+def _lower_integer_safely(operation: str) -> Any:
+    """Integer division with divisors that the machine can't divide by taken out.
+
+    XLA does that for programs as they run, but dies of a constant zero that it divides by while compiling.
+    """
+
+    def lower(ctx: Context, x: Value, y: Value) -> Value:
+        if not dtypes.issubdtype(x.dtype, np.integer):
+            return ctx.op(operation, [x, y], ctx.out)
+        shape, dtype, aval = x.shape, x.dtype, ctx.out
+        one = ctx.full(shape, 1, dtype)
+        by_zero = compare(ctx, y, ctx.full(shape, 0, dtype), "EQ")
+        safe = ctx.op("select", [by_zero, one, y], aval)
+        signed = dtypes.issubdtype(dtype, np.signedinteger)
+        if signed:
+            by_minus_one = compare(ctx, y, ctx.full(shape, -1, dtype), "EQ")
+            safe = ctx.op("select", [by_minus_one, one, safe], aval)
+        out = ctx.op(operation, [x, safe], aval)
+        if operation == "remainder":
+            return ctx.op("select", [by_zero, x, out], aval)
+        if signed:
+            out = ctx.op("select", [by_minus_one, ctx.op("negate", [x], aval), out], aval)
+        ones = ctx.full(shape, -1 if signed else int(dtypes.iinfo(dtype).max), dtype)
+        return ctx.op("select", [by_zero, ones, out], aval)
+
+    return lower
+
+
 div_p = elementwise(
     "div",
     _div_host,
@@ -123,7 +151,7 @@ div_p = elementwise(
         lambda g, ans, x, y: mul_p.bind(g, div_p.bind(neg_p.bind(ans), y)),
     ],
     transpose=lambda ct, x, y: [unbroadcast(div_p.bind(ct, y), x), None],
-    lower="divide",
+    lower=_lower_integer_safely("divide"),
 )
 
 
@@ -137,7 +165,7 @@ rem_p = elementwise(
     _rem_host,
     accepts="real number",
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, neg_p.bind(_quotient(x, ans, y)))],
-    lower="remainder",
+    lower=_lower_integer_safely("remainder"),
 )
 
 
