@@ -219,8 +219,12 @@ class Primitive:
                 if trace is None or t.level > trace.level:
                     trace = t
         if trace is None:
-            return evaluate(self, args, params)
+            return self.evaluate(args, params)
         return trace.process(self, args, params)
+
+    def evaluate(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply to concrete arguments, outside all traces."""
+        return evaluate(self, args, params)
 
     def types(self, avals: tuple[ShapedArray, ...], params: dict[str, Any]) -> Any:
         """`abstract_eval`, remembered: staging and eager evaluation ask for the same types again and again."""

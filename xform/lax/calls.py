@@ -10,7 +10,7 @@ from typing import Any
 
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
-from xform.core.trace import Primitive, Tracer
+from xform.core.trace import Primitive
 from xform.interpreters import execution, host, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr
@@ -28,16 +28,8 @@ class CallPrimitive(Primitive):
         super().__init__(name, multiple_results=True)
         self.run = run
 
-    def bind(self, *args: Any, **params: Any) -> Any:
-        trace = state.trace
-        for a in args:
-            if isinstance(a, Tracer):
-                t = a._trace
-                if trace is None or t.level > trace.level:
-                    trace = t
-        if trace is None:
-            return self.run(*args, **params)
-        return trace.process(self, args, params)
+    def evaluate(self, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        return self.run(*args, **params)
 
 
 def _run(*args: Any, jaxpr: ClosedJaxpr, name: str) -> list[Any]:
