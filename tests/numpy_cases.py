@@ -1,4 +1,4 @@
-"""What the tests of `xform.numpy` share: calls, and what NumPy returns for them, compared eagerly and compiled by XLA."""
+"""What the tests of `xform.numpy` share: calls, and what NumPy returns for them, eagerly and compiled by XLA."""
 
 import dataclasses
 import itertools

@@ -10,19 +10,24 @@ from xform.core.errors import ConcretizationTypeError
 
 F = np.arange(6.0).reshape(2, 3)
 CASES = [
-    *(Case(n, (s,), k) for n in ("zeros", "ones") for s in (3, (2, 3), (), [2, 0]) for k in ({}, {"dtype": "int8"}, {"dtype": bool})),
+    *(Case(n, (s,), k) for n in ("zeros", "ones") for s in (3, (2, 3), (), [2, 0])
+        for k in ({}, {"dtype": "int8"}, {"dtype": bool})),
     Case("empty", (2,), reference=np.zeros),
     Case("full", ((2, 3), 2.5)), Case("full", (2, 3)), Case("full", ((2, 3), np.arange(3.0))),
     Case("full", ((2, 2), 1.7), {"dtype": "int32"}), Case("full", (2, 1j)),
-    *(Case(n, (a,), k) for n in ("zeros_like", "ones_like") for a in (F, np.arange(3)) for k in ({}, {"dtype": "complex64"})),
+    *(Case(n, (a,), k) for n in ("zeros_like", "ones_like") for a in (F, np.arange(3))
+        for k in ({}, {"dtype": "complex64"})),
     Case("full_like", (F, 3)), Case("full_like", (np.arange(3), 2.7)), Case("ones_like", (F,), {"shape": (2,)}),
-    Case("eye", (3,)), Case("eye", (2, 4, 1)), Case("eye", (3, 2), {"k": -1, "dtype": int}), Case("identity", (3,)), Case("eye", (0,)),
+    Case("eye", (3,)), Case("eye", (2, 4, 1)), Case("eye", (3, 2), {"k": -1, "dtype": int}), Case("identity", (3,)),
+    Case("eye", (0,)),
     Case("tri", (3, 4, 1)), Case("tri", (3,), {"k": -1, "dtype": bool}),
     *(Case(n, (np.arange(24.0).reshape(2, 3, 4),), {"k": k}) for n in ("tril", "triu") for k in (-3, -1, 0, 2)),
     Case("triu", (np.ones((2, 2), bool),)),
-    *(Case("arange", a, k) for a in ((5,), (1, 7), (10, 0, -3), (0.5, 3), (0, 1, 0.25), (3, 3), (5, 1)) for k in ({}, {"dtype": "float32"})),
+    *(Case("arange", a, k) for a in ((5,), (1, 7), (10, 0, -3), (0.5, 3), (0, 1, 0.25), (3, 3), (5, 1))
+        for k in ({}, {"dtype": "float32"})),
     Case("arange", (), {"start": 2, "stop": 9, "step": 3}), Case("arange", (7,), {"dtype": "uint8"}),
-    *(Case("linspace", a, k) for a in ((0, 1, 5), (1.0, -2.0, 4), (2, 2, 1), (0, 1, 0), (0, 1j, 3)) for k in ({}, {"endpoint": False})),
+    *(Case("linspace", a, k) for a in ((0, 1, 5), (1.0, -2.0, 4), (2, 2, 1), (0, 1, 0), (0, 1j, 3))
+        for k in ({}, {"endpoint": False})),
     Case("linspace", (np.array([0.0, 1.0]), np.array([[2.0], [3.0]]), 4), {"axis": -1}),
     Case("linspace", (np.array([0.0, 1.0]), 5.0, 4), {"axis": 1, "retstep": True}),
     Case("linspace", (0.5, 9.7, 6), {"dtype": int}), Case("linspace", (0, 1, 3), {"dtype": "float32"}, tolerance=1e-6),
@@ -30,10 +35,13 @@ CASES = [
     Case("logspace", (np.array([0.0, 1.0]), np.array([1.0, 2.0]), 3), {"base": 2.0}),
     Case("geomspace", (1, 1000, 4)), Case("geomspace", (8.0, 0.5, 5), {"endpoint": False}),
     Case("geomspace", (np.array([1.0, 2.0]), np.array([16.0, 2.0]), 3)), Case("geomspace", (1j, 16j, 5), jit=False),
-    *(Case("meshgrid", (np.arange(3.0), np.arange(2), np.arange(4)), {"indexing": i, "sparse": s}) for i in ("xy", "ij") for s in (False, True)),
+    *(Case("meshgrid", (np.arange(3.0), np.arange(2), np.arange(4)), {"indexing": i, "sparse": s})
+        for i in ("xy", "ij") for s in (False, True)),
     Case("meshgrid", (np.arange(3),)), Case("meshgrid", ()),
-    Case("vander", (np.array([1.0, 2, 3]),)), Case("vander", (np.array([1, 2, 3]), 2), {"increasing": True}), Case("vander", (np.ones(2), 0)),
-    Case("fromfunction", (lambda i, j: i + 10 * j, (2, 3))), Case("fromfunction", (lambda i: i == 1, 3), {"dtype": int}, lambda f, n, dtype: f(np.arange(3))),
+    Case("vander", (np.array([1.0, 2, 3]),)), Case("vander", (np.array([1, 2, 3]), 2), {"increasing": True}),
+    Case("vander", (np.ones(2), 0)),
+    Case("fromfunction", (lambda i, j: i + 10 * j, (2, 3))),
+    Case("fromfunction", (lambda i: i == 1, 3), {"dtype": int}, lambda f, n, dtype: f(np.arange(3))),
     Case("copy", (F,)), Case("astype", (F, "int32")), Case("astype", (F > 2, float)),
 ]  # fmt: skip
 
@@ -44,8 +52,10 @@ def test_against_numpy(cases, mode):
 
 
 VALUES = [
-    3, 2.5, True, 1j, [1, 2], [1.5, 2], [[1, 2], [3, 4]], [True, False], (1, (2,))[0], [], [[]], [1, 2j], [np.float32(1), np.float32(2)],
-    [np.ones(2), np.zeros(2)], np.float32(1), np.int8(3), np.ones((2, 0)), F.T, F[:, ::2], np.arange(3, dtype=">f8"), range(4),
+    3, 2.5, True, 1j, [1, 2], [1.5, 2], [[1, 2], [3, 4]], [True, False], (1, (2,))[0], [], [[]], [1, 2j],
+    [np.float32(1), np.float32(2)],
+    [np.ones(2), np.zeros(2)], np.float32(1), np.int8(3), np.ones((2, 0)), F.T, F[:, ::2], np.arange(3, dtype=">f8"),
+    range(4),
     np.arange(3, dtype=">i2"), memoryview(np.arange(3)), np.bool_(True), [[True, 2.5]],
 ]  # fmt: skip
 
@@ -75,8 +85,24 @@ def test_array_of_arrays():
 
 def test_arrays_share_no_memory_with_ndarrays():
     a = np.ones(3)
-    arrays = [xnp.array(a), xnp.asarray(a), xnp.reshape(a, (3, 1)), xnp.transpose(a), xnp.ravel(a), xnp.real(a), xnp.broadcast_to(a, (2, 3))]
-    arrays += [xnp.atleast_2d(a), xnp.squeeze(a), xnp.array([a, a]), xnp.stack([a]), xnp.flip(a), xnp.positive(a), xnp.where(a > 0, a, 1)]
+    arrays = [
+        xnp.array(a),
+        xnp.asarray(a),
+        xnp.reshape(a, (3, 1)),
+        xnp.transpose(a),
+        xnp.ravel(a),
+        xnp.real(a),
+        xnp.broadcast_to(a, (2, 3)),
+    ]
+    arrays += [
+        xnp.atleast_2d(a),
+        xnp.squeeze(a),
+        xnp.array([a, a]),
+        xnp.stack([a]),
+        xnp.flip(a),
+        xnp.positive(a),
+        xnp.where(a > 0, a, 1),
+    ]
     a[:] = 7
     for x in arrays:
         assert not np.any(np.asarray(x) == 7)
@@ -99,7 +125,9 @@ def test_dtypes_make_arrays():
 
 def test_python_scalars_are_weak_and_arrays_are_not():
     assert xnp.asarray(1).weak_type and xnp.asarray(1.0).weak_type and not xnp.asarray(True).weak_type
-    assert not xnp.asarray([1]).weak_type and not xnp.asarray(1, "int32").weak_type and not xnp.full((2,), 1.0).weak_type
+    assert (
+        not xnp.asarray([1]).weak_type and not xnp.asarray(1, "int32").weak_type and not xnp.full((2,), 1.0).weak_type
+    )
 
 
 def test_ndmin_and_order():
@@ -126,7 +154,9 @@ def test_other_sources(tmp_path):
 
 
 def test_shapes_only_make_no_constants():
-    jaxpr = xform.make_jaxpr(lambda: (xnp.zeros((50, 50)), xnp.eye(50), xnp.arange(50), xnp.tri(50), xnp.ones((50,), int)))()
+    jaxpr = xform.make_jaxpr(
+        lambda: (xnp.zeros((50, 50)), xnp.eye(50), xnp.arange(50), xnp.tri(50), xnp.ones((50,), int))
+    )()
     assert not jaxpr.consts and len(jaxpr.eqns) >= 5
 
 
@@ -159,7 +189,11 @@ def test_conversions_saturate():
         (lambda: xnp.array([object()]), TypeError, r"numpy\.array: can't make an array"),
         (lambda: xnp.asarray({"a": 1}), TypeError, r"numpy\.asarray: can't make an array"),
         (lambda: xnp.array([[1, 2], [3]]), ValueError, "inhomogeneous"),
-        (lambda: xnp.array([300], "int8"), OverflowError, r"numpy\.array: integers from 300 to 300 don't fit into int8"),
+        (
+            lambda: xnp.array([300], "int8"),
+            OverflowError,
+            r"numpy\.array: integers from 300 to 300 don't fit into int8",
+        ),
         (lambda: xnp.array(300, "int8"), OverflowError, "300 does not fit into int8"),
         (lambda: xnp.array(1.0, "text"), TypeError, "'text' is not a dtype"),
         (lambda: xnp.array(np.array(["a"])), TypeError, r"numpy\.array"),
@@ -183,6 +217,11 @@ def test_errors(call, error, message, transform):
 
 
 def test_traced_shapes():
-    for call in (lambda n: xnp.zeros(n), lambda n: xnp.arange(n), lambda n: xnp.eye(n), lambda n: xnp.linspace(0.0, 1.0, n)):
+    for call in (
+        lambda n: xnp.zeros(n),
+        lambda n: xnp.arange(n),
+        lambda n: xnp.eye(n),
+        lambda n: xnp.linspace(0.0, 1.0, n),
+    ):
         with pytest.raises(ConcretizationTypeError, match=r"(?s)numpy\.(zeros|arange|eye|linspace): .* static"):
             xform.jit(call)(3)

@@ -6,6 +6,8 @@ Arrays are immutable: there is no ``out=``, and ``x.at[i].set(y)`` instead of ``
 May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 """
 
+# ruff: noqa: I001  (several names a line)
+
 from xform.numpy import fft, functional, indexing, linalg, methods, protocols, types, ufuncs, updates
 from xform.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,

@@ -104,17 +104,25 @@ def array(
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None, out_sharding: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Like `array`; an `Array` is returned as it is.
 
-    ``copy=False`` raises ValueError where a copy is needed, which it is for everything but an `Array` of the wanted dtype.
+    ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
     """
     if isinstance(a, Array) and dtype is None and not copy and device is None:
         return a
     try:
         if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
-            raise ValueError("numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids")
+            raise ValueError(
+                "numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids"
+            )
         return _array("asarray", a, dtype, order, 0, device, out_sharding)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
@@ -143,7 +151,9 @@ def _converted(name: str, x: Any, dtype: Any) -> Any:
     if isinstance(x, SCALARS) and not isinstance(x, np.generic):
         if dtype is None:
             return array_of(name, x)
-        return ArrayImpl(to_dtype(name, x, dtype)) if not isinstance(x, complex) or dtype.kind == "c" else _cast(x, dtype)
+        return (
+            ArrayImpl(to_dtype(name, x, dtype)) if not isinstance(x, complex) or dtype.kind == "c" else _cast(x, dtype)
+        )
     if isinstance(x, Sequence) and not isinstance(x, str | bytes) and _contains_arrays(x):
         return _stacked(name, x, dtype)
     try:
@@ -155,7 +165,9 @@ def _converted(name: str, x: Any, dtype: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"numpy.{name}: {error}") from None
     except (TypeError, OverflowError):
-        raise TypeError(f"numpy.{name}: can't make an array of {_short(x)}; arrays hold numbers and booleans only") from None
+        raise TypeError(
+            f"numpy.{name}: can't make an array of {_short(x)}; arrays hold numbers and booleans only"
+        ) from None
     if dtype is not None and value.dtype.kind in "iu" and isinstance(x, Sequence):
         return ArrayImpl(_cast_integers(name, value, dtype))
     out = own(value)
@@ -182,7 +194,8 @@ def _short(x: Any) -> str:
 
 def _contains_arrays(x: Sequence[Any]) -> bool:
     return any(
-        isinstance(e, Array) or hasattr(e, "__jax_array__") or (isinstance(e, list | tuple) and _contains_arrays(e)) for e in x
+        isinstance(e, Array) or hasattr(e, "__jax_array__") or (isinstance(e, list | tuple) and _contains_arrays(e))
+        for e in x
     )
 
 
@@ -222,8 +235,8 @@ def copy(a: Any, order: str | None = None) -> Array:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert to another dtype.
 
-    Floats become integers by truncation; out of range they saturate, and NaN becomes 0. Complex numbers lose their imaginary
-    part on the way to real ones, with NumPy's ComplexWarning.
+    Floats become integers by truncation; out of range they saturate, and NaN becomes 0. Complex numbers lose their
+    imaginary part on the way to real ones, with NumPy's ComplexWarning.
 
     Examples
     --------
@@ -499,8 +512,14 @@ def arange(
     found = dtype_argument("arange", dtype) or dtypes.result_type(*given)
     if step == 0:
         raise ValueError("numpy.arange: step must not be 0")
-    if state.fast or dtypes.kinds[found] not in "iu" or not all(isinstance(v, int | np.integer) for v in (start, stop, step)):
-        out: Any = ArrayImpl(np.arange(start, stop, step, found if found.kind != "V" else None).astype(found, copy=False))
+    if (
+        state.fast
+        or dtypes.kinds[found] not in "iu"
+        or not all(isinstance(v, int | np.integer) for v in (start, stop, step))
+    ):
+        out: Any = ArrayImpl(
+            np.arange(start, stop, step, found if found.kind != "V" else None).astype(found, copy=False)
+        )
     else:
         size = max(0, -((int(start) - int(stop)) // int(step)))
         out = iota(found, size)
@@ -511,8 +530,8 @@ def arange(
 
 @api_boundary
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
-    *, device: Any = None,
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """`num` evenly spaced values from start to stop, along a new axis for arrays; with `retstep` also their distance.
 
@@ -622,5 +641,3 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 dtypes.ScalarType.make = lambda x, dtype: asarray(x, dtype)
-
-

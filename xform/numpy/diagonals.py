@@ -43,9 +43,7 @@ def _diagonal(name: str, a: Array, offset: Any, axis1: Any, axis2: Any) -> Array
 
 
 @api_boundary
-def trace(
-    a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None
-) -> Array:
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
     """The sum of a diagonal."""
     no_out("trace", out)
     return reductions.sum(_diagonal("trace", array_of("trace", a), offset, axis1, axis2), -1, dtype)
@@ -82,7 +80,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 
 @api_boundary
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
-    """A copy with `val` (a scalar, or values that repeat) on the diagonal; arrays are immutable, so pass ``inplace=False``.
+    """A copy with `val` (a scalar, or values that repeat) on the diagonal; pass ``inplace=False``.
 
     Examples
     --------

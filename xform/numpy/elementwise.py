@@ -37,8 +37,8 @@ from xform.numpy.promotion import (
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of x where the condition holds, of y elsewhere; with the condition alone, `nonzero`.
 
-    All three are broadcast. Derivatives flow through the chosen elements only: but an infinite derivative of what isn't chosen
-    gives NaN (0 * inf), so guard its argument by a second `where`.
+    All three are broadcast. Derivatives flow through the chosen elements only: but an infinite derivative of what isn't
+    chosen gives NaN (0 * inf), so guard its argument by a second `where`.
 
     Examples
     --------
@@ -100,11 +100,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(
-            f"numpy.select: give as many choices as conditions, at least one, got {len(condlist)} conditions and {len(choicelist)}"
+            f"numpy.select: give as many choices as conditions, at least one, got {len(condlist)} conditions and "
+            f"{len(choicelist)} choices"
         )
     out, *choices = promote("select", default, *choicelist)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        if formulas.dtype_of(operand("select", condition, "condlist")) != bool:
+        if formulas.dtype_of(operand("select", condition, "condlist")) != np.bool_:
             raise TypeError(f"numpy.select: conditions must be boolean, got {shown(condition)}")
         out = where(condition, choice, out)
     return out
@@ -114,7 +115,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """Functions or values by conditions; those of the last condition that holds count.
 
-    Each function is applied to the whole of `x` (NumPy: to the part where its condition holds), so it must be defined there.
+    Each function is applied to the whole of `x` (in NumPy to the part where its condition holds).
 
     Examples
     --------
@@ -124,14 +125,18 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     [2.0, 0.0, 9.0]
     """
     x = array_of("piecewise", x, "x")
-    conditions = [condlist] if getattr(condlist, "dtype", None) == bool and condlist.shape == x.shape else list(condlist)
+    conditions = (
+        [condlist] if getattr(condlist, "dtype", None) == np.bool_ and condlist.shape == x.shape else list(condlist)
+    )
     functions = list(funclist)
     if len(functions) == len(conditions):
         functions.insert(0, 0)
     elif len(functions) == len(conditions) + 1:
         functions.insert(0, functions.pop())  # what is for the rest
     else:
-        raise ValueError(f"numpy.piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one more for the rest")
+        raise ValueError(
+            f"numpy.piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one more for the rest"
+        )
     values = [f(x, *args, **kw) if callable(f) else f for f in functions]
     out = convert(array_of("piecewise", values[0]), x.dtype)
     for condition, value in zip(conditions, values[1:], strict=True):
@@ -244,10 +249,8 @@ def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, from -pi to pi, or in degrees."""
     z = array_of("angle", z, "z")
     (z,) = promote_inexact("angle", z)
-    if z.dtype.kind == "c":
-        out = atan2_p.bind(z.imag, z.real)
-    else:
-        out = atan2_p.bind(lax_full(z.shape, 0, z.dtype), z)
+    imag = z.imag if z.dtype.kind == "c" else lax_full(z.shape, 0, z.dtype)
+    out = atan2_p.bind(imag, z.real)
     return ufuncs.rad2deg(out) if deg else out
 
 
@@ -322,7 +325,7 @@ def isscalar(element: Any) -> bool:
     """Whether it is a number, or an array of rank 0 (in NumPy that is none)."""
     if isinstance(element, Array | np.ndarray):
         return element.ndim == 0
-    return bool(np.isscalar(element)) or hasattr(element, "__jax_array__") and element.__jax_array__().ndim == 0
+    return bool(np.isscalar(element)) or (hasattr(element, "__jax_array__") and element.__jax_array__().ndim == 0)
 
 
 def iterable(y: Any) -> bool:
@@ -332,4 +335,3 @@ def iterable(y: Any) -> bool:
     except TypeError:
         return False
     return True
-

@@ -32,13 +32,17 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return own(found) if isinstance(found, np.ndarray) else found
 
 
-def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+def array_repr(
+    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """How an array shows itself."""
     with printoptions(**_options(max_line_width, precision, suppress_small)):
         return repr(arr if isinstance(arr, Array) else own(arr))
 
 
-def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
+def array_str(
+    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """The elements of an array as text."""
     with printoptions(**_options(max_line_width, precision, suppress_small)):
         return str(a if isinstance(a, Array) else own(a))

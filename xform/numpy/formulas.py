@@ -86,7 +86,7 @@ def inexact_arrays(name: str, *args: Any) -> list[Array]:
 def truth(name: str, x: Any) -> Any:
     """Whether x is not zero."""
     (x,) = promote(name, x)
-    return x if dtype_of(x) == bool else cp.ne_p.bind(x, constant(x, 0))
+    return x if dtype_of(x) == np.bool_ else cp.ne_p.bind(x, constant(x, 0))
 
 
 # ---- One argument ------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def positive(x: Any) -> Any:
 def absolute(x: Any) -> Any:
     """Absolute value; booleans stay."""
     (x,) = promote("absolute", x)
-    return array(x) if dtype_of(x) == bool else ar.abs_p.bind(x)
+    return array(x) if dtype_of(x) == np.bool_ else ar.abs_p.bind(x)
 
 
 def fabs(x: Any) -> Any:
@@ -155,7 +155,7 @@ def sign(x: Any) -> Any:
 def square(x: Any) -> Any:
     """x * x; of booleans as int8."""
     (x,) = promote("square", x)
-    return convert(x, np.dtype("int8")) if dtype_of(x) == bool else pw.square_p.bind(x)
+    return convert(x, np.dtype("int8")) if dtype_of(x) == np.bool_ else pw.square_p.bind(x)
 
 
 def reciprocal(x: Any) -> Any:
@@ -167,7 +167,7 @@ def reciprocal(x: Any) -> Any:
 def conjugate(x: Any) -> Any:
     """Complex conjugate; real arrays stay, booleans become int8."""
     (x,) = promote("conjugate", x)
-    if dtype_of(x) == bool:
+    if dtype_of(x) == np.bool_:
         return convert(x, np.dtype("int8"))
     return ar.conj_p.bind(x) if is_complex(x) else array(x)
 
@@ -269,9 +269,9 @@ def spacing(x: Any) -> Any:
 def i0(x: Any) -> Any:
     """Modified Bessel function of order 0: the mean of exp(x cos(t)) over a period.
 
-    The trapezoidal rule converges exponentially for it; the relative error of n points is about exp(-n**2 / (2 x)), which
-    for n = 256 is below rounding wherever the function is finite. L. Trefethen and J. Weideman, SIAM Review 56 (2014),
-    385-458, doi:10.1137/130932132.
+    The trapezoidal rule converges exponentially for it; the relative error of n points is about exp(-n**2 / (2 x)),
+    which for n = 256 is below rounding wherever the function is finite. L. Trefethen and J. Weideman, SIAM Review 56
+    (2014), 385-458, doi:10.1137/130932132.
     """
     (x,) = real_arrays("i0", *promote_inexact("i0", x))
     size = ar.abs_p.bind(x)
@@ -279,14 +279,16 @@ def i0(x: Any) -> Any:
     cosines = np.cos(2 * np.pi * np.arange(65) / 256)
     weights = np.where((cosines == 1) | (np.arange(65) == 64), 2, 4) / 256
     spread = reshape(size, (*size.shape, 1))
-    terms = tr.exp_p.bind(spread * (cosines - 1).astype(x.dtype)) + tr.exp_p.bind(spread * (-cosines - 1).astype(x.dtype))
+    terms = tr.exp_p.bind(spread * (cosines - 1).astype(x.dtype)) + tr.exp_p.bind(
+        spread * (-cosines - 1).astype(x.dtype)
+    )
     return tr.exp_p.bind(size) * (terms * (weights / 2).astype(x.dtype)).sum(-1)
 
 
 def bitwise_count(x: Any) -> Any:
     """Number of one bits of the absolute value."""
     (x,) = promote("bitwise_count", x)
-    if dtype_of(x) == bool:
+    if dtype_of(x) == np.bool_:
         return convert(x, np.dtype("uint8"))
     if dtypes.kinds[dtype_of(x)] not in "iu":
         raise TypeError(f"numpy.bitwise_count takes integers, got {shown(x)}")
@@ -400,13 +402,13 @@ def power(x: Any, y: Any) -> Any:
     >>> xnp.power(xnp.array([1.0, 2.0, 3.0]), -1).tolist()
     [1.0, 0.5, 0.3333333333333333]
     """
-    if isinstance(y, int | np.integer) and not isinstance(y, bool) and is_inexact(operand("power", x, "x1")):
-        if not isinstance(x, SCALARS):
-            return pw.integer_pow_p.bind(x, y=int(y))
+    whole = isinstance(y, int | np.integer) and not isinstance(y, bool)
+    if whole and not isinstance(x, SCALARS) and is_inexact(operand("power", x, "x1")):
+        return pw.integer_pow_p.bind(x, y=int(y))
     x, y = pair("power", x, y)
     if is_inexact(x):
         return tr.pow_p.bind(x, y)
-    if dtype_of(x) == bool:
+    if dtype_of(x) == np.bool_:
         x, y = convert(x, np.dtype("int8")), convert(y, np.dtype("int8"))
     if is_concrete(y) and np.any(np.asarray(y) < 0):
         raise ValueError(f"numpy.power: integers have no negative integer powers, got {shown(x)} ** {shown(y)}")

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+import numpy as np
+
 from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.control_flow import scan
@@ -172,7 +174,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
         if out.ndim == a.ndim - 1:
             out = manipulation.expand_dims(out, axis)
         if out.ndim != a.ndim:
-            raise ValueError(f"numpy.apply_over_axes: func must keep the number of axes, or remove one, got {shown(out)}")
+            raise ValueError(
+                f"numpy.apply_over_axes: func must keep the number of axes, or remove one, got {shown(out)}"
+            )
         a = out
     return a
 
@@ -182,11 +186,11 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
 
 class _UfuncType(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or hasattr(x, "accumulate") and hasattr(x, "nin")
+        return type.__instancecheck__(cls, x) or (hasattr(x, "accumulate") and hasattr(x, "nin"))
 
 
 class ufunc(metaclass=_UfuncType):
-    """An elementwise function with methods that use it over and over: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
+    """An elementwise function with methods that use it repeatedly: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
 
     Made by `frompyfunc`. The functions of `xform.numpy` that are ufuncs in NumPy have these methods, too.
 
@@ -200,7 +204,8 @@ class ufunc(metaclass=_UfuncType):
 
     def __init__(
         self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
-        identity: Any = None, call: Any = None, reduce: Any = None, accumulate: Any = None, at: Any = None, reduceat: Any = None,
+        identity: Any = None, call: Any = None, reduce: Any = None, accumulate: Any = None, at: Any = None,
+        reduceat: Any = None,
     ):  # fmt: skip
         if not callable(func):
             raise TypeError(f"numpy.frompyfunc: func must be callable, got {func!r}")
@@ -267,8 +272,8 @@ def _binary(function: Any, method: str) -> str:
 
 @api_boundary
 def reduce(
-    function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-    where: Any = None,
+    function: Any, a: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False,
+    initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
     """Combine all elements along axes, from the first to the last."""
     name = _binary(function, "reduce")
@@ -286,19 +291,29 @@ def reduce(
     rows = manipulation.reshape(
         manipulation.transpose(a, (*axes, *kept)), (-1 if a.size else 0, *(a.shape[d] for d in kept))
     )
-    n = rows.shape[0]
-    if n == 0 and start is None:
+    if not rows.shape[0] and start is None:
         raise ValueError(f"numpy.{name}.reduce: no elements to combine in {shown(a)}, and no initial value")
+    result = _fold(function, rows, start)
+    return manipulation.expand_dims(result, axes) if keepdims else result
+
+
+def _result_dtype(function: Any, a: Array) -> Any:
+    """The dtype of ``function(a, a)``, in which elements are combined."""
+    from xform.api.inspection import eval_shape
+
+    return eval_shape(lambda x: function(x, x), a.aval.update(shape=(1,))).dtype
+
+
+def _fold(function: Any, rows: Array, start: Any) -> Array:
+    """Combine the rows from the first to the last, after `start` if it isn't None."""
+    dtype = _result_dtype(function, rows)
     if start is not None:
-        first = manipulation.broadcast_to(array_of(name, start, "initial"), rows.shape[1:]).astype(a.dtype)
+        first = manipulation.broadcast_to(array_of(function.__name__, start, "initial"), rows.shape[1:]).astype(dtype)
     else:
-        first, rows = rows[0], rows[1:]
-    result = first
-    if rows.shape[0]:
-        result = scan(lambda carry, x: (function(carry, x).astype(carry.dtype), None), first, rows)[0]
-    if keepdims:
-        result = manipulation.expand_dims(result, axes)
-    return result
+        first, rows = rows[0].astype(dtype), rows[1:]
+    if not rows.shape[0]:
+        return first
+    return scan(lambda carry, x: (function(carry, x).astype(dtype), None), first, rows)[0]
 
 
 @api_boundary
@@ -310,16 +325,18 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
     if dtype is not None:
         a = a.astype(dtype)
     axis = canonical_axis(name, axis, a.ndim)
+    dtype = _result_dtype(function, a)
     rows = manipulation.moveaxis(a, axis, 0)
+    first = rows[:1].astype(dtype)
     if rows.shape[0] < 2:
-        return a
+        return manipulation.moveaxis(first, 0, axis)
 
     def step(carry: Any, x: Any) -> Any:
-        new = function(carry, x).astype(carry.dtype)
+        new = function(carry, x).astype(dtype)
         return new, new
 
-    _, rest = scan(step, rows[0], rows[1:])
-    return manipulation.moveaxis(concatenate([rows[:1], rest]), 0, axis)
+    _, rest = scan(step, first[0], rows[1:])
+    return manipulation.moveaxis(concatenate([first, rest]), 0, axis)
 
 
 @api_boundary
@@ -366,16 +383,15 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
     name = _binary(function, "reduceat")
     no_out(name, out)
     a = array_of(name, a)
-    axis = canonical_axis(name, axis, a.ndim)
-    n = a.shape[axis]
+    a = manipulation.moveaxis(a if dtype is None else a.astype(dtype), canonical_axis(name, axis, a.ndim), 0)
+    n = a.shape[0]
     starts = concrete(name, indices, "indices", "They decide the structure of the computation.").tolist()
     if any(not 0 <= i < n for i in starts):
         raise IndexError(f"numpy.{name}.reduceat: an index is out of bounds for axis {axis} with size {n}")
     parts = []
     for i, j in zip(starts, [*starts[1:], n], strict=True):
-        part = slice_in_dim(a, i, j if j > i else i + 1, axis=axis)
-        parts.append(function.reduce(part, axis, dtype, keepdims=True))
-    return concatenate(parts, axis)
+        parts.append(_fold(function, slice_in_dim(a, i, j if j > i else i + 1), None)[None])
+    return manipulation.moveaxis(concatenate(parts), 0, axis)
 
 
 def install(functions: dict[str, Any]) -> None:
@@ -386,7 +402,7 @@ def install(functions: dict[str, Any]) -> None:
         "add": (rd.sum, rd.cumsum, 0), "multiply": (rd.prod, rd.cumprod, 1), "logical_and": (rd.all, None, True),
         "logical_or": (rd.any, None, False), "maximum": (rd.max, None, None), "minimum": (rd.min, None, None),
         "bitwise_and": (None, None, -1), "bitwise_or": (None, None, 0), "bitwise_xor": (None, None, 0),
-        "logical_xor": (None, None, False), "logaddexp": (None, None, -float("inf")), "logaddexp2": (None, None, -float("inf")),
+        "logical_xor": (None, None, False), "logaddexp": (None, None, -np.inf), "logaddexp2": (None, None, -np.inf),
         "hypot": (None, None, 0), "gcd": (None, None, 0),
     }  # fmt: skip
     for name, function in functions.items():
@@ -404,7 +420,13 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction with the parameters of a ufunc's method."""
 
     def method(
-        a: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> Any:
         a = array_of("reduce", a)
         kwargs = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None}

@@ -24,8 +24,10 @@ s_, index_exp = np.s_, np.index_exp
 
 @api_boundary
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
-    """The indices of an array of shape `dimensions`: for each axis an array of that shape, stacked (`sparse`: a tuple of
-    arrays that broadcast to it)."""
+    """The indices of an array of shape `dimensions`: for each axis an array of that shape, stacked.
+
+    ``sparse=True``: a tuple of arrays that broadcast to it.
+    """
     shape = shape_argument("indices", dimensions, "dimensions")
     found = dtype_argument("indices", dtype) or dtypes.default_int()
     if not sparse:
@@ -174,7 +176,11 @@ class _Concatenator:
             axis, ndmin, trans1d = (numbers + [axis, ndmin, trans1d][len(numbers) :])[:3]
         out = []
         for item in items:
-            x = _points(self.name, item) if isinstance(item, slice) else manipulation.atleast_1d(array_of(self.name, item))
+            x = (
+                _points(self.name, item)
+                if isinstance(item, slice)
+                else manipulation.atleast_1d(array_of(self.name, item))
+            )
             missing = ndmin - x.ndim
             if missing > 0:  # new axes of length 1, with the old ones at place trans1d among them
                 at = trans1d if trans1d >= 0 else missing + trans1d + 1

@@ -214,8 +214,8 @@ def repeat(
     ----------
     repeats : int or array of ints, one per element
     total_repeat_length : int, optional
-        Length of the result, needed where `repeats` is traced: what is missing repeats the last element, what is too much is
-        cut off.
+        Length of the result, needed where `repeats` is traced: what is missing repeats the last element, what is too
+        much is cut off.
 
     Examples
     --------
@@ -233,7 +233,12 @@ def repeat(
     if total_repeat_length is None:
         remedy = "Its sum is the length of the result: give total_repeat_length."
         counts = concrete("repeat", repeats, "repeats", remedy)
-        if counts.dtype.kind not in "iub" or counts.ndim > 1 or counts.size not in (1, n) or (counts.size and counts.min() < 0):
+        if (
+            counts.dtype.kind not in "iub"
+            or counts.ndim > 1
+            or counts.size not in (1, n)
+            or (counts.size and counts.min() < 0)
+        ):
             raise ValueError(f"numpy.repeat: repeats must be one number, or {n}, not negative, got {counts}")
         if counts.size == 1:
             return _repeat_all(a, int(counts.reshape(())), axis)

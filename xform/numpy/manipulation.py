@@ -3,6 +3,7 @@
 May import: `numpy.promotion`, `xform.lax`, `xform.core`.
 """
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -321,7 +322,11 @@ def broadcast_arrays(*args: Any) -> list[Array]:
 @api_boundary
 def broadcast_shapes(*shapes: Any) -> Shape:
     """The shape to which all broadcast."""
-    return broadcast_shapes_of("broadcast_shapes", [shape_argument("broadcast_shapes", s) for s in shapes]) if shapes else ()
+    return (
+        broadcast_shapes_of("broadcast_shapes", [shape_argument("broadcast_shapes", s) for s in shapes])
+        if shapes
+        else ()
+    )
 
 
 # ---- Splitting ---------------------------------------------------------------------------------------------
@@ -344,7 +349,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         bounds = [0]
         for i in range(sections):
             bounds.append(bounds[-1] + small + (i < more))
-    return [slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in itertools.pairwise(bounds)]
 
 
 @api_boundary

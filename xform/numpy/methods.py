@@ -45,7 +45,7 @@ _UNARY = {"neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute
 
 
 def _power_host(a: Any, b: Any) -> Any:
-    """``a ** n`` takes NumPy's short ways for small integers; for other exponents these differ from the power at edges."""
+    """``a ** n`` takes NumPy's short ways for small integers; those for 0.5 and the like differ from the power."""
     return a**b if type(b) is int else np.power(a, b)
 
 
@@ -146,13 +146,17 @@ def _view(self: Array, dtype: Any = None, type: None = None) -> Array:
     if old == new:
         return bitcast_convert_type(self, dtype)
     if not self.ndim:
-        raise ValueError(f"view: an array of rank 0 can't be seen as {dtype}, whose elements have another width than {self.dtype}")
+        raise ValueError(
+            f"view: an array of rank 0 can't be seen as {dtype}, whose elements have another width than {self.dtype}"
+        )
     if old > new:
         out = bitcast_convert_type(self, dtype)
         return lax_reshape(out, (*self.shape[:-1], self.shape[-1] * (old // new)))
     if self.shape[-1] * old % new:
         raise ValueError(f"view: the last axis of {self.aval} is no multiple of the {new} bytes of {dtype}")
-    return bitcast_convert_type(lax_reshape(self, (*self.shape[:-1], -1 if not self.size else self.shape[-1] * old // new, new // old)), dtype)
+    return bitcast_convert_type(
+        lax_reshape(self, (*self.shape[:-1], -1 if not self.size else self.shape[-1] * old // new, new // old)), dtype
+    )
 
 
 @property  # type: ignore[misc]
@@ -223,7 +227,8 @@ def install() -> None:
         "__pow__": _pow, "__rpow__": _rpower, "__matmul__": _matmul, "__rmatmul__": _rmatmul, "__divmod__": _divmod,
         "__rdivmod__": _rdivmod, "__setitem__": _setitem, "__delitem__": _delitem,
         "__contains__": _contains, "__round__": _round, "reshape": _reshape, "transpose": _transpose, "astype": _astype,
-        "flatten": _flatten, "view": _view, "copy": _copy, "T": _t, "mT": _mt, "real": _real, "imag": _imag, "flat": _flat,
+        "flatten": _flatten, "view": _view, "copy": _copy, "T": _t, "mT": _mt, "real": _real, "imag": _imag,
+        "flat": _flat,
     }  # fmt: skip
     for name, value in special.items():
         setattr(Array, name, value)

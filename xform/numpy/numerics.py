@@ -144,7 +144,11 @@ def _gradient(f: Array, axis: int, spacing: Any, edge_order: int) -> Array:
         last = (part(n - 1, n) - part(n - 2, n - 1)) / step(-1)
     else:
         p, q = step(0), step(1)
-        first = -(2.0 * p + q) / (p * (p + q)) * part(0, 1) + (p + q) / (p * q) * part(1, 2) - p / (q * (p + q)) * part(2, 3)
+        first = (
+            -(2.0 * p + q) / (p * (p + q)) * part(0, 1)
+            + (p + q) / (p * q) * part(1, 2)
+            - p / (q * (p + q)) * part(2, 3)
+        )
         p, q = step(-2), step(-1)
         last = (
             q / (p * (p + q)) * part(n - 3, n - 2)
@@ -187,7 +191,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     step = diff(p, axis=axis)
     wrapped = (step + half) % period - half
     wrapped = where((wrapped == -half) & (step > 0), half, wrapped) if not integer or period % 2 == 0 else wrapped
-    correction = where(ufuncs.absolute(step) < (half if discont is None else ufuncs.maximum(discont, half)), 0, wrapped - step)
+    correction = where(
+        ufuncs.absolute(step) < (half if discont is None else ufuncs.maximum(discont, half)), 0, wrapped - step
+    )
     first = slice_in_dim(p, 0, 1, axis=axis)
     rest = slice_in_dim(p, 1, p.shape[axis], axis=axis) + reductions.cumsum(correction, axis)
     return concatenate([first, rest], axis) if p.shape[axis] else p
@@ -207,7 +213,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """
     x, xp, fp = array_of("interp", x, "x"), array_of("interp", xp, "xp"), array_of("interp", fp, "fp")
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
-        raise ValueError(f"numpy.interp: xp and fp must be vectors of one length, at least 1, got {shown(xp)} and {shown(fp)}")
+        raise ValueError(
+            f"numpy.interp: xp and fp must be vectors of one length, at least 1, got {shown(xp)} and {shown(fp)}"
+        )
     x, xp = (strong(array_of("interp", v)) for v in promote_inexact("interp", x, xp))
     (fp,) = promote_inexact("interp", fp)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
@@ -254,7 +262,9 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
 
 @api_boundary
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def correlate(
+    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """Correlation of two vectors: sums of a[n + k] * conj(v[n]) for all shifts k; `mode` as in `convolve`."""
     return _convolve("correlate", a, v, mode, precision, preferred_element_type, True)
 

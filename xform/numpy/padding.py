@@ -58,9 +58,9 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         How many before and behind; known when tracing.
     mode : str or function
         'constant' (with `constant_values`, by default 0), 'edge', 'linear_ramp' (to `end_values`), 'maximum', 'mean',
-        'median', 'minimum' (of `stat_length` elements), 'reflect', 'symmetric' (with ``reflect_type='odd'``: mirrored at
-        the edge value, too), 'wrap', 'empty' (zeros). A function gets ``(vector, (before, behind), axis, kwargs)`` for
-        vectors padded with zeros, and returns (NumPy: changes) them.
+        'median', 'minimum' (of `stat_length` elements), 'reflect', 'symmetric' (with ``reflect_type='odd'`` mirrored
+        at the edge value, too), 'wrap', 'empty' (zeros). A function gets ``(vector, (before, behind), axis, kwargs)``
+        for vectors padded with zeros, and returns (NumPy: changes) them.
 
     Examples
     --------
@@ -120,7 +120,9 @@ def _along(array: Array, axis: int, low: int, high: int, mode: str, kwargs: dict
             length = n if length is None else min(operator.index(length), n)
             if length < 1:
                 raise ValueError(f"numpy.pad: stat_length must be positive, got {kwargs.get('stat_length')!r}")
-            chosen = slice_in_dim(array, 0, length, axis=axis) if front else slice_in_dim(array, n - length, n, axis=axis)
+            chosen = (
+                slice_in_dim(array, 0, length, axis=axis) if front else slice_in_dim(array, n - length, n, axis=axis)
+            )
             found = _repeated(_statistic(chosen, axis, mode), axis, count)
             parts = [found, *parts] if front else [*parts, found]
         return concatenate(parts, axis)
@@ -170,7 +172,9 @@ def _ramp(array: Array, axis: int, low: int, high: int, ends: tuple[Any, Any]) -
     parts = [array]
     for count, edge, end, front in ((low, edges[0], ends[0], True), (high, edges[1], ends[1], False)):
         edge = manipulation.squeeze(edge, axis)
-        line = linspace(convert(array_of("pad", end, "end_values"), array.dtype), edge, count, False, dtype=array.dtype, axis=axis)
+        line = linspace(
+            convert(array_of("pad", end, "end_values"), array.dtype), edge, count, False, dtype=array.dtype, axis=axis
+        )
         parts = [line, *parts] if front else [*parts, manipulation.flip(line, axis)]
     return concatenate(parts, axis)
 
@@ -195,7 +199,9 @@ def _odd(array: Array, axis: int, low: int, high: int, mode: str) -> Array:
     return array
 
 
-def _by_function(array: Array, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: dict[str, Any]) -> Array:
+def _by_function(
+    array: Array, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: dict[str, Any]
+) -> Array:
     from xform.numpy.functional import apply_along_axis
 
     array = _constant(array, widths, 0)

@@ -78,7 +78,9 @@ def polysub(a1: Any, a2: Any) -> Array:
 def _without_leading_zeros(name: str, p: Array, wanted: bool) -> Array:
     if not wanted:
         return p
-    values = concrete(name, p, "coefficients", "Their zeros decide the length of the result: give trim_leading_zeros=False.")
+    values = concrete(
+        name, p, "coefficients", "Their zeros decide the length of the result: give trim_leading_zeros=False."
+    )
     lead = int(np.argmax(values != 0)) if np.any(values != 0) else len(values) - 1
     return p[lead:]
 
@@ -194,7 +196,9 @@ def polyfit(
     order = operator.index(deg) + 1
     x, y = (strong(array_of("polyfit", v)) for v in promote_inexact("polyfit", x, y))
     if order < 1 or x.ndim != 1 or not x.size or y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
-        raise ValueError(f"numpy.polyfit: needs deg >= 0, x of shape (M,) and y of (M,) or (M, K), got {deg}, {shown(x)}, {shown(y)}")
+        raise ValueError(
+            f"numpy.polyfit: needs deg >= 0, x of shape (M,) and y of (M,) or (M, K), got {deg}, {shown(x)}, {shown(y)}"
+        )
     if rcond is None:
         rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
     lhs, rhs = vander(x, order), y
@@ -227,8 +231,8 @@ def polyfit(
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial, as complex numbers: the eigenvalues of its companion matrix.
 
-    With ``strip_zeros=True`` coefficients that vanish at both ends are removed first, for which they must be known; else zeros
-    that belong to vanishing first coefficients are NaN.
+    With ``strip_zeros=True`` coefficients that vanish at both ends are removed first, for which they must be known;
+    else zeros that belong to vanishing first coefficients are NaN.
     """
     (p,) = _vectors("roots", p)
     (p,) = promote_inexact("roots", p)

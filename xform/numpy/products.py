@@ -41,7 +41,11 @@ def _dot(
 ) -> Array:
     preferred = dtype_argument(name, preferred)
     return dot_general_p.bind(
-        a, b, dimension_numbers=(contract, batch), precision=canonical_precision(precision), preferred_element_type=preferred
+        a,
+        b,
+        dimension_numbers=(contract, batch),
+        precision=canonical_precision(precision),
+        preferred_element_type=preferred,
     )
 
 
@@ -52,7 +56,8 @@ def _no_sharding(name: str, out_sharding: Any) -> None:
 
 def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
     return ShapeError(
-        f"numpy.{name}: the lengths of the axes that are summed over differ: axis {i} of {shown(a)} and axis {j} of {shown(b)}"
+        f"numpy.{name}: the lengths of the axes that are summed over differ: axis {i} of {shown(a)} and axis {j} of "
+        f"{shown(b)}"
     )
 
 
@@ -70,7 +75,9 @@ def _host(function: Any, a: Any, b: Any) -> Any:
         quiet_end(token)
 
 
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
+def dot(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
     """Sum over the last axis of `a` and the last but one (the only) axis of `b`; the product, if one has rank 0.
 
     Parameters
@@ -99,8 +106,10 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
         raise
 
 
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None) -> Array:
-    """Matrix product over the last two axes, broadcast over the others; vectors are rows on the left, columns on the right.
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
+    """Matrix product over the last two axes, broadcast over the others; vectors are rows left, columns right.
 
     Parameters are those of `dot`.
     """
@@ -246,7 +255,13 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 
 @api_boundary
 def tensordot(
-    a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Sum over so many last axes of `a` and first axes of `b`, or over two lists of axes."""
     _no_sharding("tensordot", out_sharding)
@@ -254,7 +269,10 @@ def tensordot(
     if isinstance(axes, Sequence) or getattr(axes, "ndim", 0):
         if len(axes) != 2:
             raise ValueError(f"numpy.tensordot: axes must be a number or a pair of (lists of) axes, got {axes!r}")
-        first, second = canonical_axes("tensordot", axes[0], a.ndim, "axes"), canonical_axes("tensordot", axes[1], b.ndim, "axes")
+        first, second = (
+            canonical_axes("tensordot", axes[0], a.ndim, "axes"),
+            canonical_axes("tensordot", axes[1], b.ndim, "axes"),
+        )
     else:
         n = operator.index(axes)
         if not 0 <= n <= min(a.ndim, b.ndim):
@@ -262,7 +280,8 @@ def tensordot(
         first, second = tuple(range(a.ndim - n, a.ndim)), tuple(range(n))
     if [a.shape[i] for i in first] != [b.shape[j] for j in second]:
         raise ShapeError(
-            f"numpy.tensordot: axes that are summed over must have equal lengths, got {shown(a)} over {first} and {shown(b)} over {second}"
+            f"numpy.tensordot: axes that are summed over must have equal lengths, got {shown(a)} over {first} and "
+            f"{shown(b)} over {second}"
         )
     return _dot("tensordot", a, b, (first, second), precision=precision, preferred=preferred_element_type)
 
@@ -281,10 +300,8 @@ def kron(a: Any, b: Any) -> Array:
 
 
 @api_boundary
-def cross(
-    a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
-) -> Array:
-    """Cross product of vectors of 3 components (of 2: those of a plane; two of these give the third component alone)."""
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """Cross product of vectors of 3 components, or of 2: those of a plane; two of these give the third component."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = _operands("cross", a, b)
@@ -370,7 +387,9 @@ def _einsum_arguments(name: str, subscripts: Any, operands: tuple[Any, ...]) -> 
     everything = [subscripts, *operands]
     arrays, lists = everything[0 : len(everything) // 2 * 2 : 2], everything[1::2]
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    used = sorted({x for labels in [*lists, *everything[len(everything) // 2 * 2 :]] for x in labels if x is not Ellipsis})
+    used = sorted(
+        {x for labels in [*lists, *everything[len(everything) // 2 * 2 :]] for x in labels if x is not Ellipsis}
+    )
     if len(used) > len(letters):
         raise ValueError(f"numpy.{name}: at most {len(letters)} labels, got {len(used)}")
     text = {x: letters[i] for i, x in enumerate(used)} | {Ellipsis: "..."}
@@ -407,7 +426,9 @@ def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], s
         result = dots + "".join(sorted(c for c in set(everything) if everything.count(c) == 1))
     known = set("".join(full))
     if not all(c.isalpha() for c in known) or not set(result) <= known or len(set(result)) != len(result):
-        raise ValueError(f"numpy.einsum: {text!r} is no valid pattern: the result's labels must be letters of the operands, once each")
+        raise ValueError(
+            f"numpy.einsum: {text!r} is no valid pattern: the result's labels are letters of the operands, each once"
+        )
     return full, result
 
 
@@ -472,14 +493,20 @@ def _pair_step(
     target = out
     if target is None:
         batch = [c for c in labels_x if c in labels_y and c in wanted]
-        target = "".join([*batch, *(c for c in labels_x if c not in labels_y), *(c for c in labels_y if c not in labels_x)])
+        target = "".join(
+            [*batch, *(c for c in labels_x if c not in labels_y), *(c for c in labels_y if c not in labels_x)]
+        )
     if general is dot_general:
         general = None
-    return target, _contract("einsum", a, list(labels_x), b, list(labels_y), list(target), precision, preferred, general)
+    return target, _contract(
+        "einsum", a, list(labels_x), b, list(labels_y), list(target), precision, preferred, general
+    )
 
 
 @api_boundary
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") -> Any:
     """The order in which `einsum` would contract, and a report of its cost, as in NumPy."""
     text, arrays = _einsum_arguments("einsum_path", subscripts, operands)
-    return np.einsum_path(text, *(np.broadcast_to(np.zeros(()), array_of("einsum_path", a).shape) for a in arrays), optimize=optimize)
+    return np.einsum_path(
+        text, *(np.broadcast_to(np.zeros(()), array_of("einsum_path", a).shape) for a in arrays), optimize=optimize
+    )

@@ -48,7 +48,7 @@ def operand(name: str, x: Any, arg: str = "a") -> Any:
         return x
     if hasattr(x, "__jax_array__"):
         return operand(name, x.__jax_array__(), arg)
-    if isinstance(x, Sequence) and not isinstance(x, str | bytes) or hasattr(x, "__array__"):
+    if (isinstance(x, Sequence) and not isinstance(x, str | bytes)) or hasattr(x, "__array__"):
         from xform.numpy.creation import asarray
 
         return asarray(x)

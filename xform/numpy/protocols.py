@@ -1,7 +1,7 @@
 """NumPy's protocols: ``np.sin(x)``, ``ndarray + x`` and ``np.sum(x)`` on arrays of this library.
 
-* Ufuncs, and with them the operators of ndarrays, become the function of the same name in `xform.numpy`: the result is an
-  `Array`, concrete or traced.
+* Ufuncs, and with them the operators of ndarrays, become the function of the same name in `xform.numpy`: the result
+  is an `Array`, concrete or traced.
 * NumPy's other functions do so for traced arrays. On concrete ones they are NumPy's own, on the host values, and return
   ndarrays: what hands arrays on to compiled code, as SciPy does, gets what it can use.
 

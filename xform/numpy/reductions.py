@@ -1,7 +1,7 @@
 """Reductions over axes: sums, products, extremes and their places, moments, cumulative ones, and those that skip NaN.
 
 All take ``axis`` (an int, several, or None for all), most ``keepdims``, ``initial`` and ``where`` as in NumPy.
-Sums and products of booleans and narrow integers have the default integer type; means of integers the default float type.
+Sums and products of booleans and narrow integers have the default integer type, means of integers the default float.
 
 May import: `numpy.fast`, `numpy.promotion`, `numpy.ufuncs`, `xform.lax`.
 """
@@ -42,8 +42,8 @@ from xform.numpy.promotion import (
     to_dtype,
 )
 
-# dtypes (by their character) for which NumPy's sum and product are the primitive's: not booleans, which become integers,
-# nor narrow integers and floats, which are accumulated in wider ones.
+# dtypes (by their character) for which NumPy's sum and product are the primitive's: not booleans, which become
+# integers, nor narrow integers and floats, which are accumulated in wider ones.
 _WIDE = "fdFDlLqQ"
 _ORDERED = "?bBhHiIlLqQfd"
 
@@ -103,9 +103,9 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                 finally:
                     quiet_end(token)
         try:
-            if isinstance(a, Tracer) and axis is dtype is out is initial is where is None and not keepdims:
-                if (aval := a.aval).inexact:  # what losses end with
-                    return p.bind(a, axes=tuple(range(aval.ndim))) if aval.ndim else a
+            whole = axis is dtype is out is initial is where is None and not keepdims
+            if whole and isinstance(a, Tracer) and (aval := a.aval).inexact:  # what losses end with
+                return p.bind(a, axes=tuple(range(aval.ndim))) if aval.ndim else a
             no_out(name, out)
             a = array_of(name, a)
             wanted = dtype_argument(name, dtype) or _sum_dtype(a.dtype, promote_integers)
@@ -155,7 +155,9 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
             a = array_of(name, a)
             if initial is None:
                 if where is not None:
-                    raise ValueError(f"numpy.{name}: with where, initial must be given: there may be no element to choose from")
+                    raise ValueError(
+                        f"numpy.{name}: with where, initial must be given: there may be no element to choose from"
+                    )
                 empty = [d for d in canonical_axes(name, axis, a.ndim) if a.shape[d] == 0]
                 if empty:
                     raise ValueError(f"numpy.{name}: no elements along axis {empty[0]} of {shown(a)}; give initial")
@@ -208,7 +210,9 @@ all = _testing("all", rd.reduce_and_p, np.logical_and, True, "Whether all elemen
 
 
 @api_boundary
-def minmax(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+def minmax(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
     """The pair of `min` and `max`; `initial` may be a pair, too.
 
     Examples
@@ -251,7 +255,11 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
             if flat.shape[d] == 0:
                 raise ValueError(f"numpy.{name}: no elements to choose from along axis {axis} of {shown(a)}")
             place = p.bind(strong(flat), axes=(d,), index_dtype=dtypes.default_int())
-            return place if not keepdims else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a.ndim)))
+            return (
+                place
+                if not keepdims
+                else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a.ndim)))
+            )
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
@@ -261,8 +269,12 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     return function
 
 
-argmax = _placing("argmax", rd.argmax_p, "Index of the first largest element (the first NaN, if any), along one axis or of all.")
-argmin = _placing("argmin", rd.argmin_p, "Index of the first smallest element (the first NaN, if any), along one axis or of all.")
+argmax = _placing(
+    "argmax", rd.argmax_p, "Index of the first largest element (the first NaN, if any), along one axis or of all."
+)
+argmin = _placing(
+    "argmin", rd.argmin_p, "Index of the first smallest element (the first NaN, if any), along one axis or of all."
+)
 
 # ---- Moments -----------------------------------------------------------------------------------------------
 
@@ -333,12 +345,23 @@ def std(
 
 
 def _variance(
-    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any, correction: Any
+    name: str,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: float,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
 ) -> Array:
     no_out(name, out)
     if correction is not None:
         if ddof:
-            raise ValueError(f"numpy.{name}: ddof={ddof} and correction={correction} are one argument; give one of them")
+            raise ValueError(
+                f"numpy.{name}: ddof={ddof} and correction={correction} are one argument; give one of them"
+            )
         ddof = correction
     a = array_of(name, a)
     final, computed = _computing_dtype(name, a, dtype)
@@ -373,11 +396,14 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         if weights.shape != a.shape:
             if weights.shape != tuple(a.shape[d] for d in axes) or axis is None:
                 raise ShapeError(
-                    f"numpy.average: weights must have the shape of the array, {a.shape}, or of its axes {axis}, got {shown(weights)}"
+                    f"numpy.average: weights must have the shape of the array, {a.shape}, or of its axes {axis}, got "
+                    f"{shown(weights)}"
                 )
             order = sorted(range(len(axes)), key=axes.__getitem__)
             weights = weights.transpose(order) if weights.ndim else weights
-            weights = expand_to(lax_reshape(weights, tuple(n if d in axes else 1 for d, n in enumerate(a.shape))), a.shape)
+            weights = expand_to(
+                lax_reshape(weights, tuple(n if d in axes else 1 for d, n in enumerate(a.shape))), a.shape
+            )
         total = sum(weights, axes, keepdims=keepdims)
         out = sum(a * weights, axes, keepdims=keepdims) / total
     return (out, total) if returned else out
@@ -404,8 +430,12 @@ def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     return function
 
 
-cumsum = _cumulative("cumsum", cumsum_p, "Sums of the elements up to each one, along an axis (of all in a row by default).")
-cumprod = _cumulative("cumprod", cumprod_p, "Products of the elements up to each one, along an axis (of all in a row by default).")
+cumsum = _cumulative(
+    "cumsum", cumsum_p, "Sums of the elements up to each one, along an axis (of all in a row by default)."
+)
+cumprod = _cumulative(
+    "cumprod", cumprod_p, "Products of the elements up to each one, along an axis (of all in a row by default)."
+)
 
 
 def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Callable[..., Array]:
@@ -449,7 +479,13 @@ def _valid(name: str, a: Any, where: Any = None) -> tuple[Array, Any]:
 def _replacing(name: str, reduction: Callable[..., Array], replacement: int, doc: str) -> Callable[..., Array]:
     @api_boundary
     def function(
-        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
     ) -> Array:
         a, _ = _valid(name, a)
         filled = select_n_p.bind(ufuncs.isnan(a), a, a.dtype.type(replacement))
@@ -483,8 +519,12 @@ def _extreme_without_nan(name: str, reduction: Callable[..., Array], identity: A
     return function
 
 
-nanmax = _extreme_without_nan("nanmax", max, rd.lowest, "`max` of what is not NaN; NaN if all are (no warning is given).")
-nanmin = _extreme_without_nan("nanmin", min, rd.highest, "`min` of what is not NaN; NaN if all are (no warning is given).")
+nanmax = _extreme_without_nan(
+    "nanmax", max, rd.lowest, "`max` of what is not NaN; NaN if all are (no warning is given)."
+)
+nanmin = _extreme_without_nan(
+    "nanmin", min, rd.highest, "`min` of what is not NaN; NaN if all are (no warning is given)."
+)
 
 
 def _place_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:

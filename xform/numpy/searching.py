@@ -124,7 +124,9 @@ def compress(
     a = manipulation.moveaxis(a, axis, 0)
     n = min(a.shape[0], mask.shape[0])
     if is_concrete(mask) and np.any(np.asarray(mask)[n:]):
-        raise IndexError(f"numpy.compress: the condition {shown(mask)} holds beyond the {a.shape[0]} elements along axis {axis}")
+        raise IndexError(
+            f"numpy.compress: the condition {shown(mask)} holds beyond the {a.shape[0]} elements along axis {axis}"
+        )
     index = places("compress", (mask if mask.dtype == bool else mask != 0)[:n], size, n)
     found = a.at[index].get(mode="fill", fill_value=fill_value) if size is not None else a[index]
     return manipulation.moveaxis(found, 0, axis)
@@ -221,7 +223,10 @@ _METHODS = {
 
 @api_boundary
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
-    """The bin of each value: i with ``bins[i-1] <= x < bins[i]`` (`right`: ``bins[i-1] < x <= bins[i]``); bins may descend."""
+    """The bin of each value: i with ``bins[i-1] <= x < bins[i]``, ``bins[i-1] < x <= bins[i]`` if `right`.
+
+    Bins may descend.
+    """
     x, bins = array_of("digitize", x, "x"), array_of("digitize", bins, "bins")
     if bins.ndim != 1:
         raise ValueError(f"numpy.digitize: bins must have one axis, got {shown(bins)}")
@@ -293,7 +298,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     if is_concrete(indices):
         values = np.asarray(indices)
         if values.size and (values.min() < -total or values.max() >= total):
-            raise IndexError(f"numpy.unravel_index: an index is out of bounds for shape {shape}, which has {total} elements")
+            raise IndexError(
+                f"numpy.unravel_index: an index is out of bounds for shape {shape}, which has {total} elements"
+            )
     flat = where(indices < 0, indices + total, indices).clip(0, max(total - 1, 0))
     out = []
     for n in reversed(shape):
@@ -303,7 +310,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 
 
 @api_boundary
-def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C", *, dtype: Any = None) -> Array:
+def ravel_multi_index(
+    multi_index: Any, dims: Any, mode: str = "raise", order: str = "C", *, dtype: Any = None
+) -> Array:
     """Indices along the axes of a shape as places in a row of all elements.
 
     ``mode``: 'raise' (for known indices; traced ones are not checked), 'wrap' or 'clip'; or one per axis.

@@ -98,7 +98,11 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     ``mode``: None (IndexError for known indices out of bounds, traced ones are left out), 'clip' or 'wrap'.
     """
     _no_inplace("put", inplace)
-    a, ind, v = array_of("put", a), manipulation.ravel(array_of("put", ind, "ind")), manipulation.ravel(array_of("put", v, "v"))
+    a, ind, v = (
+        array_of("put", a),
+        manipulation.ravel(array_of("put", ind, "ind")),
+        manipulation.ravel(array_of("put", v, "v")),
+    )
     if not ind.size or not v.size:
         return a
     if mode not in (None, "clip", "wrap", "raise"):
@@ -126,9 +130,7 @@ def put_along_axis(
         raise ValueError(f"numpy.put_along_axis: indices must have {arr.ndim} axes, got {shown(indices)}")
     target = tuple(m if d == axis else n for d, (n, m) in enumerate(zip(arr.shape, indices.shape, strict=True)))
     indices = manipulation.broadcast_to(indices, target)
-    index = tuple(
-        indices if d == axis else broadcasted_iota(indices.dtype, target, d) for d in range(arr.ndim)
-    )
+    index = tuple(indices if d == axis else broadcasted_iota(indices.dtype, target, d) for d in range(arr.ndim))
     values = convert(array_of("put_along_axis", values, "values"), arr.dtype)
     return manipulation.reshape(arr.at[index].set(values, mode=mode), shape)
 

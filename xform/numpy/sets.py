@@ -1,7 +1,7 @@
 """Vectors as sets: distinct elements, membership, union, intersection, difference.
 
-The size of the results depends on values: where these are traced, give `size` (and `fill_value`, by default the smallest
-element).
+The size of the results depends on values: where these are traced, give `size` (and `fill_value`, by default the
+smallest element).
 
 May import: the other modules of `xform.numpy`.
 """
@@ -46,8 +46,9 @@ class _UniqueInverse(NamedTuple):
 
 @api_boundary
 def unique(
-    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None,
-    *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None, sorted: bool = True,
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
+    sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The distinct elements in ascending order, or the distinct slices along an axis.
 
@@ -100,7 +101,11 @@ def _sized_unique(ar: Array, axis: int | None, equal_nan: bool, size: int, fill_
         if equal_nan and dtypes.issubdtype(ar.dtype, np.inexact):
             new = new & ~(ufuncs.isnan(before) & ufuncs.isnan(after))
         differ = new | differ
-    first = concatenate([lax_full((min(n, 1),), True, np.dtype(bool)), differ]) if n else lax_full((0,), True, np.dtype(bool))
+    first = (
+        concatenate([lax_full((min(n, 1),), True, np.dtype(bool)), differ])
+        if n
+        else lax_full((0,), True, np.dtype(bool))
+    )
     start = places("unique", first, size + 1, n)
     count = reductions.sum(first)
     valid = arange(size) < count
@@ -182,7 +187,11 @@ def _kept(name: str, values: Array, mask: Array, size: int | None, fill_value: A
     if fill is None:
         fill = reductions.min(values) if values.size else 0
     place = places(name, mask, size, values.size)
-    found = values[place.clip(0, max(values.size - 1, 0))] if values.size else lax_full((operator.index(size),), 0, values.dtype)
+    found = (
+        values[place.clip(0, max(values.size - 1, 0))]
+        if values.size
+        else lax_full((operator.index(size),), 0, values.dtype)
+    )
     return where(place < values.size, found, convert(array_of(name, fill, "fill_value"), values.dtype))
 
 

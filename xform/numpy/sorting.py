@@ -57,8 +57,8 @@ def sort(
 
 @api_boundary
 def argsort(
-    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True, descending: bool = False,
-    dtype: Any = None,
+    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
+    descending: bool = False, dtype: Any = None,
 ) -> Array:  # fmt: skip
     """The places of the elements in sorted order along an axis; equal ones keep theirs."""
     _check("argsort", kind, order)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import Array, ArrayImpl
+from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import indexing, manipulation, reductions, ufuncs
-from xform.numpy.creation import linspace
-from xform.numpy.elementwise import where
+from xform.numpy.creation import arange, linspace
+from xform.numpy.elementwise import clip, where
 from xform.numpy.joining import concatenate
 from xform.numpy.products import dot
 from xform.numpy.promotion import (
@@ -36,7 +36,7 @@ from xform.numpy.searching import bincount, searchsorted
 
 # ---- Quantiles ---------------------------------------------------------------------------------------------
 #
-# Of n sorted elements the q-quantile lies at a real place between 0 and n - 1, which each method defines in its own way;
+# Of n sorted elements the q-quantile lies at a real place from 0 to n - 1, which each method defines in its own way;
 # R. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996), 361-365.
 
 # alpha and beta of the methods whose place is n q + alpha + q (1 - alpha - beta) - 1, with linear interpolation.
@@ -77,7 +77,16 @@ def _place(method: str, n: Any, q: Any) -> Any:
 
 
 def _quantile(
-    name: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any, skip_nan: bool, scale: float
+    name: str,
+    a: Any,
+    q: Any,
+    axis: Any,
+    out: Any,
+    method: str,
+    keepdims: Any,
+    weights: Any,
+    skip_nan: bool,
+    scale: float,
 ) -> Array:
     no_out(name, out)
     if method not in _CONTINUOUS and method not in _PLACES:
@@ -115,7 +124,7 @@ def _by_place(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     count: Any = reductions.sum(valid, 0) if skip_nan else n
     spread = manipulation.reshape(q, (*q.shape, *(1,) * len(shape)))
     place = _place(method, count, spread)
-    place = ufuncs.clip(place, 0, ufuncs.maximum(count - 1, 0)) if skip_nan else place.clip(0, n - 1)
+    place = clip(place, 0, ufuncs.maximum(count - 1, 0)) if skip_nan else place.clip(0, n - 1)
     low = ufuncs.floor(place)
     fraction = place - low
     index = dtypes.default_int()
@@ -124,15 +133,14 @@ def _by_place(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     if skip_nan and shape:
         first, second = (manipulation.broadcast_to(i, (*q.shape, *shape)) for i in (first, second))
         flat = [manipulation.reshape(i, (q.size, *shape)) for i in (first, second)]
-        lower, upper = (
-            manipulation.reshape(indexing.take_along_axis(ordered, i, 0), (*q.shape, *shape)) for i in flat
-        )
+        lower, upper = (manipulation.reshape(indexing.take_along_axis(ordered, i, 0), (*q.shape, *shape)) for i in flat)
     else:
         lower, upper = (ordered[manipulation.reshape(i, q.shape)] for i in (first, second))
     if method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"):
         out = lower
     else:
-        between = lower + (upper - lower) * fraction
+        gap = upper - lower
+        between = where(fraction < 0.5, lower + gap * fraction, upper - gap * (1 - fraction))
         out = where((fraction == 0) | (lower == upper), lower, between)  # infinities
     has_none = count == 0 if skip_nan else ~reductions.all(valid, 0)
     return where(has_none, out.dtype.type(np.nan), out)
@@ -148,7 +156,10 @@ def _weighted(
     kept = tuple(d for d in range(a.ndim) if d not in axes)
     if weights.shape != a.shape:
         if weights.shape != tuple(a.shape[d] for d in axes):
-            raise ValueError(f"numpy.{name}: weights must have the shape of the array, {a.shape}, or of its axes, got {shown(weights)}")
+            raise ValueError(
+                f"numpy.{name}: weights must have the shape of the array, {a.shape}, or of its axes, got "
+                f"{shown(weights)}"
+            )
         weights = manipulation.reshape(weights, (rows.shape[0], *(1,) * (rows.ndim - 1)))
         weights = manipulation.broadcast_to(weights, rows.shape)
     else:
@@ -160,12 +171,11 @@ def _weighted(
     total = weights.cumsum(0)
     total = total / total[-1]
     spread = manipulation.reshape(q, (*q.shape, *(1,) * rows.ndim))
-    reached = (total >= spread) & (weights > 0) | (total > spread)
-    reached = manipulation.broadcast_to(reached, (*q.shape, *rows.shape))
-    first = reductions.argmax(reached, q.ndim)
-    one_hot = manipulation.expand_dims(first, q.ndim) == manipulation.reshape(
-        ArrayImpl(np.arange(rows.shape[0])), (rows.shape[0], *(1,) * (rows.ndim - 1))
-    )
+    place = manipulation.reshape(arange(rows.shape[0]), (rows.shape[0], *(1,) * (rows.ndim - 1)))
+    # The last one is reached even if its sum is rounded to less than the total.
+    reached = (total >= spread) & (weights > 0) | (total > spread) | (place == rows.shape[0] - 1)
+    first = reductions.argmax(manipulation.broadcast_to(reached, (*q.shape, *rows.shape)), q.ndim)
+    one_hot = manipulation.expand_dims(first, q.ndim) == place
     out = reductions.sum(where(one_hot, ordered, 0), q.ndim)
     has_none = ~reductions.any(valid, 0) if skip_nan else ~reductions.all(valid, 0)
     return where(has_none, out.dtype.type(np.nan), out)
@@ -187,7 +197,8 @@ def _family(name: str, skip_nan: bool, scale: float, doc: str) -> Callable[..., 
 
 
 _METHODS_DOC = (
-    " over axes, with NumPy's thirteen methods. The axes of `q` come first in the result.\n\n    NaN among the elements gives NaN."
+    " over axes, with NumPy's thirteen methods. The axes of `q` come first in the result.\n\n"
+    "    NaN among the elements gives NaN."
 )
 quantile = _family("quantile", False, 1, "Quantiles of the levels q, from 0 to 1," + _METHODS_DOC)
 percentile = _family("percentile", False, 100, "Quantiles of the levels q, from 0 to 100," + _METHODS_DOC)
@@ -202,7 +213,9 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
 
 
 @api_boundary
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
+def nanmedian(
+    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """`median` of what is not NaN."""
     return _quantile("nanmedian", a, 0.5, axis, out, "midpoint", keepdims, None, True, 1)
 
@@ -217,8 +230,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     Parameters
     ----------
     bins : int, array or str
-        Number of equal bins, or the edges themselves, or the name of an estimator of NumPy ("auto", "fd", ...), for which `a`
-        must be known.
+        Number of equal bins, or the edges themselves, or the name of an estimator of NumPy ("auto", "fd", ...), for
+        which `a` must be known.
     range : pair, optional
         Lowest and highest edge; by default those of the data.
     """
@@ -257,7 +270,12 @@ def _bins_of(x: Array, edges: Array) -> Array:
 
 @api_boundary
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None, out_sharding: Any = None
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,
+    weights: Any = None,
+    density: bool | None = None,
+    out_sharding: Any = None,
 ) -> tuple[Array, Array]:
     """How many values fall into each bin, or the sums of their weights, and the edges of the bins.
 
@@ -388,7 +406,11 @@ def cov(
             raise TypeError(f"numpy.cov: fweights must be integers, got {shown(w)}")
         weights = w if weights is None else weights * w
     total: Any = x.shape[1] if weights is None else reductions.sum(weights)
-    mean = reductions.average(x, 1, weights, keepdims=True) if weights is not None else reductions.mean(x, 1, keepdims=True)
+    mean = (
+        reductions.average(x, 1, weights, keepdims=True)
+        if weights is not None
+        else reductions.mean(x, 1, keepdims=True)
+    )
     if weights is None or aweights is None or not ddof:
         n = total - ddof
     else:

@@ -1,4 +1,4 @@
-"""Elementwise functions, a table: each row has the primitive or formula, and the dtypes for which NumPy may do it at once.
+"""Elementwise functions, a table: in each row the primitive or formula, and dtypes for which NumPy may do it at once.
 
 Derivatives and batching are the primitives' own. `fast` says what happens to concrete arrays; `formulas` has the
 functions for which there is no primitive. The ufuncs' methods (``add.reduce`` ...) are attached in `ufunc_methods`.
@@ -147,10 +147,16 @@ abs = absolute = unary(
 )
 fabs = unary("fabs", "Elementwise absolute value as float.", formulas.fabs, np.fabs, "f")
 sign = unary(
-    "sign", "Elementwise sign: -1, 0 or 1, z / abs(z) of complex numbers, NaN of NaN.", formulas.sign, ar.sign_p.host, "iufc"
+    "sign",
+    "Elementwise sign: -1, 0 or 1, z / abs(z) of complex numbers, NaN of NaN.",
+    formulas.sign,
+    ar.sign_p.host,
+    "iufc",
 )
 square = unary("square", "Elementwise x * x.", formulas.square, np.square, "iufc")
-reciprocal = unary("reciprocal", "Elementwise 1 / x; a float for integers too.", formulas.reciprocal, np.reciprocal, "fc")
+reciprocal = unary(
+    "reciprocal", "Elementwise 1 / x; a float for integers too.", formulas.reciprocal, np.reciprocal, "fc"
+)
 conjugate = conj = unary("conjugate", "Elementwise complex conjugate.", formulas.conjugate, np.conjugate, "iufc")
 real = unary("real", "Real part.", formulas.real, None)
 imag = unary("imag", "Imaginary part; zeros for real arrays.", formulas.imag, None)
@@ -173,7 +179,11 @@ invert = bitwise_not = bitwise_invert = _number(
     "invert", bw.not_p, "Elementwise ~x: bits of integers, logical not of booleans.", "biu"
 )
 bitwise_count = unary(
-    "bitwise_count", "Number of one bits in the absolute value, as uint8.", formulas.bitwise_count, np.bitwise_count, "iu"
+    "bitwise_count",
+    "Number of one bits in the absolute value, as uint8.",
+    formulas.bitwise_count,
+    np.bitwise_count,
+    "iu",
 )
 logical_not = unary(
     "logical_not", "Whether zero.", lambda x: bw.not_p.bind(formulas.truth("logical_not", x)), np.logical_not, "biufc"

@@ -1,0 +1,153 @@
+"""NumPy's own functions and operators on arrays of the library, concrete and traced."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import xform
+import xform.numpy as xnp
+
+A = np.array([[0.5, 1.0], [2.0, 3.5]])
+V = np.array([1.0, -2.0])
+
+
+def traced(function, *args):
+    """The result of jit, which must be a tracer inside."""
+
+    def program(*xs):
+        out = function(*xs)
+        assert all(isinstance(x, xform.Array) for x in xform.tree.leaves(out)), f"{type(out)} within jit"
+        return out
+
+    return xform.jit(program)(*args)
+
+
+UFUNCS = [
+    (np.sin, (A,)), (np.add, (A, V)), (np.multiply, (2.0, A)), (np.power, (A, 2)), (np.maximum, (A, 1.0)),
+    (np.isnan, (A,)), (np.matmul, (A, V)), (np.negative, (V,)),
+    (np.logical_and, (A, V)), (np.arctan2, (A, V)), (np.floor, (A,)), (np.true_divide, (V, A)), (np.divmod, (A, 2.0)),
+    (np.add.reduce, (A,)), (np.multiply.accumulate, (V,)),
+    (np.subtract.outer, (V, V)), (np.maximum.reduce, (A,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "args"), UFUNCS, ids=lambda x: getattr(x, "__name__", ""))
+def test_ufuncs(function, args):
+    want = function(*args)
+    arrays = [xnp.array(a) if isinstance(a, np.ndarray) else a for a in args]
+    for got in (function(*arrays), traced(lambda *xs: function(*xs), *arrays)):
+        for g, w in zip(got if isinstance(want, tuple) else [got], want if isinstance(want, tuple) else [want]):
+            assert isinstance(g, xform.Array)
+            np.testing.assert_allclose(np.asarray(g), w, rtol=1e-14)
+
+
+FUNCTIONS = [
+    (np.sum, (A,), {}), (np.sum, (A,), {"axis": 0}), (np.mean, (A,), {"keepdims": True}),
+    (np.concatenate, ([V, V],), {}), (np.stack, ([V, V],), {"axis": 1}), (np.where, (A > 1, A, 0.0), {}),
+    (np.dot, (A, V), {}), (np.einsum, ("ij,j->i", A, V), {}), (np.linalg.solve, (A, V), {}),
+    (np.linalg.norm, (V,), {}), (np.fft.fft, (V,), {}), (np.sort, (A,), {}), (np.transpose, (A,), {}),
+    (np.reshape, (A, (4,)), {}), (np.clip, (A, 0.6, 3.0), {}), (np.tensordot, (A, A), {}), (np.vstack, ((V, V),), {}),
+    (np.var, (A,), {"ddof": 1}), (np.cumsum, (V,), {}), (np.interp, (0.5, A[0], V), {}),
+    (np.zeros_like, (A,), {}), (np.broadcast_to, (V, (3, 2)), {}), (np.diag, (V,), {}), (np.median, (A,), {}),
+    (np.argmax, (A,), {}), (np.outer, (V, V), {}), (np.any, (A > 1,), {}), (np.linalg.det, (A,), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "args", "kwargs"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", ""))
+def test_functions_of_traced_arrays(function, args, kwargs):
+    want = function(*args, **kwargs)
+    leaves, treedef = xform.tree.flatten(args)
+    static = [not isinstance(x, np.ndarray) for x in leaves]
+
+    def program(*xs):
+        found = iter(xs)
+        return function(*treedef.unflatten([x if s else next(found) for x, s in zip(leaves, static)]), **kwargs)
+
+    got = traced(program, *(x for x, s in zip(leaves, static) if not s))
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("function", "args", "kwargs"), FUNCTIONS, ids=lambda x: getattr(x, "__name__", ""))
+def test_functions_of_concrete_arrays_are_numpys(function, args, kwargs):
+    arrays = xform.tree.map(lambda x: xnp.array(x) if isinstance(x, np.ndarray) else x, args)
+    got, want = function(*arrays, **kwargs), function(*args, **kwargs)
+    assert type(got) is type(want)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_derivatives_through_numpy():
+    np.testing.assert_allclose(np.asarray(xform.grad(lambda x: np.sum(np.sin(x) * x))(V)), np.sin(V) + V * np.cos(V))
+    np.testing.assert_allclose(np.asarray(xform.grad(lambda b: np.linalg.solve(A, b)[0])(V)), np.linalg.inv(A)[0])
+    np.testing.assert_allclose(np.asarray(xform.vmap(lambda x: np.add(x, V) @ x)(A)), ((A + V) * A).sum(1))
+    assert float(xform.grad(lambda x: np.float64(3.0) * x)(2.0)) == 3
+
+
+def test_ndarray_operators_with_traced_arrays():
+    f = traced(lambda x: (V + x, V - x, A @ x, V * x, V / x, V**2 + x, x < V, operator.ge(V, x), -V + x), xnp.array(V))
+    for got, want in zip(f, (V + V, V - V, A @ V, V * V, V / V, V**2 + V, V < V, V >= V, V - V)):
+        np.testing.assert_allclose(np.asarray(got), want)
+
+
+def test_in_place_operators_of_ndarrays():
+    a = V.copy()
+    a += xnp.array(V)
+    assert type(a) is np.ndarray and a.tolist() == [2, -4]
+
+    def program(x):
+        total = V.copy()
+        total += x
+        return total
+
+    with pytest.raises(TypeError, match=r"instead of `a \+= x` write `a = a \+ x`"):
+        xform.jit(program)(V)
+    with pytest.raises(TypeError, match="immutable"):
+        np.add(V, V, out=xnp.array(V))
+
+
+def test_what_has_no_counterpart():
+    x = xnp.array([2.0, 1.0])
+    assert np.array2string(x) == "[2. 1.]" and np.ma.masked_less(x, 2).count() == 1
+    for call in (np.nanargmax, np.spacing):
+        call(x)
+    with pytest.raises(TypeError, match=r"numpy\.array2string has no counterpart in xform\.numpy .* f64\[2\]"):
+        xform.jit(lambda x: np.array2string(x))(x)
+    with pytest.raises(TypeError, match=r"numpy\.(real_if_close|isfortran)|real_if_close"):
+        xform.jit(lambda x: np.real_if_close(x))(x)
+    with pytest.raises(TypeError, match=r"use xform.numpy|xform.numpy instead|pure_callback"):
+        xform.jit(lambda x: np.asarray(x))(x)
+
+
+def test_numpys_tests_and_scipys_solvers():
+    x = xnp.array(V)
+    np.testing.assert_allclose(x, V)
+    np.testing.assert_array_equal(x + 1, V + 1)
+    with pytest.raises(AssertionError):
+        np.testing.assert_allclose(x, V + 1)
+    optimize = pytest.importorskip("scipy.optimize")
+
+    def rosenbrock(x):
+        return xnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    for method in ("BFGS", "L-BFGS-B", "trust-exact"):
+        hess = xform.hessian(rosenbrock) if method == "trust-exact" else None
+        found = optimize.minimize(rosenbrock, np.zeros(3), jac=xform.grad(rosenbrock), hess=hess, method=method)
+        np.testing.assert_allclose(found.x, 1, atol=1e-3)
+    found = optimize.root(lambda x: xnp.array([x[0] ** 2 - 2, x[1] - x[0]]), np.ones(2))
+    np.testing.assert_allclose(found.x, np.sqrt(2))
+
+
+def test_array_namespace():
+    x = xnp.ones(2)
+    assert x.__array_namespace__() is xnp and x.__array_namespace__(api_version="2024.12") is xnp
+    with pytest.raises(ValueError, match="version '1999' of the array API"):
+        x.__array_namespace__(api_version="1999")
+
+
+def test_conversions():
+    x = xnp.array(2.5)
+    assert float(x) == 2.5 and int(x) == 2 and bool(x) and complex(x) == 2.5 and x.item() == 2.5 and f"{x:.1f}" == "2.5"
+    assert [10, 20, 30][xnp.array(1)] == 20 and np.asarray(x, "float32").dtype == np.float32
+    assert np.array(xnp.array(V)).flags.writeable and not np.asarray(xnp.array(V)).flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        np.asarray(xnp.array(V))[0] = 1
