@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl, own
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcasted_iota, convert, iota
+from xform.lax.shapes import broadcasted_iota, convert, convert_host, iota
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
@@ -116,8 +117,11 @@ def asarray(
 
     ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
     """
-    if isinstance(a, Array) and dtype is None and not copy and device is None:
-        return a
+    if dtype is None and device is None:
+        if isinstance(a, Array) and not copy:
+            return a
+        if type(a) is np.ndarray and copy is not False:
+            return array(a, order=order, out_sharding=out_sharding)
     try:
         if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
             raise ValueError(
@@ -192,11 +196,16 @@ def _short(x: Any) -> str:
     return f"{text if len(text) < 60 else text[:57] + '...'} of type {type(x).__name__}"
 
 
+_PLAIN = frozenset([bool, int, float, complex])
+
+
 def _contains_arrays(x: Sequence[Any]) -> bool:
-    return any(
-        isinstance(e, Array) or hasattr(e, "__jax_array__") or (isinstance(e, list | tuple) and _contains_arrays(e))
-        for e in x
-    )
+    for e in x:
+        if type(e) in _PLAIN:
+            continue
+        if isinstance(e, Array) or hasattr(e, "__jax_array__") or (isinstance(e, list | tuple) and _contains_arrays(e)):
+            return True
+    return False
 
 
 def _stacked(name: str, x: Sequence[Any], dtype: Any) -> Any:
@@ -231,7 +240,6 @@ def copy(a: Any, order: str | None = None) -> Array:
     return ArrayImpl(np.array(a._value()), None, a.aval) if type(a) is ArrayImpl and state.fast else a
 
 
-@api_boundary
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert to another dtype.
 
@@ -244,14 +252,31 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     >>> xnp.astype(xnp.array([1.7, -1.7, 300.0]), "int8").tolist()
     [1, -1, 127]
     """
-    x = array_of("astype", x, "x")
+    try:
+        return _astype(array_of("astype", x, "x"), dtype, device)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def _astype(x: Array, dtype: Any, device: Any) -> Array:
     found = dtypes.default_float() if dtype is None else dtype_argument("astype", dtype)
     if x.dtype.kind == "c" and dtypes.kinds.get(found, "b") not in "cb":
         import warnings
 
         text = f"numpy.astype: the imaginary part is lost on the way from {x.dtype} to {found}; take x.real"
-        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=3)
+        warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=4)
+    if type(x) is ArrayImpl and state.fast and x._host is not None and device is None:
+        return x if found is x._host.dtype and not x._weak else ArrayImpl(_converted_on_host(x._host, found))
     return _placed("astype", convert(x, found), device)
+
+
+def _converted_on_host(value: Any, dtype: Any) -> Any:
+    token = quiet_begin()
+    try:
+        return convert_host(value, dtype)
+    finally:
+        quiet_end(token)
 
 
 @api_boundary
@@ -499,33 +524,34 @@ def _known(name: str, **values: Any) -> list[Any]:
     return out
 
 
-@api_boundary
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
     """Evenly spaced values: start, start + step, ... before stop; with one argument, 0, 1, ... before it."""
+    if type(start) is int and stop is step is dtype is device is out_sharding is None and state.fast:
+        return ArrayImpl(np.arange(start, dtype=dtypes.default_int()))
+    try:
+        return _placed("arange", _arange(start, stop, step, dtype), device, out_sharding)
+    except Exception as error:
+        error.__traceback__ = filtered_traceback(error.__traceback__)
+        raise
+
+
+def _arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     start, stop, step = _known("arange", start=start, stop=stop, step=step)
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
-    given = [v for v in (start, stop, step) if not (type(v) is int and v in (0, 1))] or [0]
-    found = dtype_argument("arange", dtype) or dtypes.result_type(*given)
+    found = dtype_argument("arange", dtype) or dtypes.result_type(start, stop, step)
     if step == 0:
         raise ValueError("numpy.arange: step must not be 0")
-    if (
-        state.fast
-        or dtypes.kinds[found] not in "iu"
-        or not all(isinstance(v, int | np.integer) for v in (start, stop, step))
-    ):
-        out: Any = ArrayImpl(
-            np.arange(start, stop, step, found if found.kind != "V" else None).astype(found, copy=False)
-        )
-    else:
-        size = max(0, -((int(start) - int(stop)) // int(step)))
-        out = iota(found, size)
-        out = out if step == 1 else out * int(step)
-        out = out if start == 0 else out + int(start)
-    return _placed("arange", out, device, out_sharding)
+    counts = dtypes.kinds[found] in "iu" and all(isinstance(v, int | np.integer) for v in (start, stop, step))
+    if state.fast or not counts:
+        return ArrayImpl(np.arange(start, stop, step, found if found.kind != "V" else None).astype(found, copy=False))
+    size = max(0, -((int(start) - int(stop)) // int(step)))
+    out = iota(found, size)
+    out = out if step == 1 else out * int(step)
+    return out if start == 0 else out + int(start)
 
 
 @api_boundary

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
+from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import filtered_traceback
 
@@ -33,24 +35,30 @@ def _refuse_keywords(name: str, out: Any, where: Any) -> None:
         )
 
 
-def unary(name: str, doc: str, general: Callable[[Any], Any], host: Any = None, kinds: str = "") -> Any:
+def unary(
+    name: str, doc: str, general: Callable[[Any], Any], host: Any = None, kinds: str = "", widens: bool = False
+) -> Any:
     """An elementwise function of one argument.
 
     Parameters
     ----------
     general : function of anything that counts as an array
     host : NumPy's function; its results for dtypes of `kinds` are those of `general`
+    widens : whether integers and booleans become the default float
     """
 
     def function(x, out=None, where=None):  # type: ignore[no-untyped-def]
-        if type(x) is ArrayImpl and state.fast and out is where is None:
-            a = x._host
-            if a is not None and a.dtype.kind in kinds and not x._weak:
-                token = quiet_begin()
-                try:
-                    return ArrayImpl(host(a))
-                finally:
-                    quiet_end(token)
+        if state.fast and out is where is None:
+            if type(x) is ArrayImpl:
+                a = x._host
+                if a is not None and a.dtype.kind in kinds and not x._weak:
+                    token = quiet_begin()
+                    try:
+                        return ArrayImpl(host(a))
+                    finally:
+                        quiet_end(token)
+            if type(x) in _CONCRETE and (result := _mixed(host, kinds, widens, x)) is not None:
+                return result
         try:
             if out is not where or out is not None:
                 _refuse_keywords(name, out, where)
@@ -59,44 +67,50 @@ def unary(name: str, doc: str, general: Callable[[Any], Any], host: Any = None, 
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
 
-    return _named(function, name, doc, 1, general, host, kinds)
+    return _named(function, name, doc, 1, general, host, kinds, widens)
 
 
-def binary(name: str, doc: str, general: Callable[[Any, Any], Any], host: Any = None, kinds: str = "") -> Any:
+def binary(
+    name: str, doc: str, general: Callable[[Any, Any], Any], host: Any = None, kinds: str = "", widens: bool = False
+) -> Any:
     """An elementwise function of two arguments; parameters as in `unary`."""
-    swapped = _binary(name, lambda x, y: general(y, x), lambda a, b: host(b, a), kinds)
-
-    def scalar_first(x: Any, y: Any) -> Any:
-        if type(y) is ArrayImpl and (type(x) is float or type(x) is int):
-            return swapped(y, x)
-        return general(x, y)
-
-    return _named(_binary(name, scalar_first, host, kinds), name, doc, 2, general, host, kinds)
+    swapped = _binary(name, lambda x, y: general(y, x), lambda a, b: host(b, a), kinds, widens)
+    function = _binary(name, general, host, kinds, widens, swapped)
+    return _named(function, name, doc, 2, general, host, kinds, widens)
 
 
-def _binary(name: str, general: Callable[[Any, Any], Any], host: Any, kinds: str) -> Any:
+def _binary(
+    name: str, general: Callable[[Any, Any], Any], host: Any, kinds: str, widens: bool, swapped: Any = None
+) -> Any:
     def function(x1, x2, out=None, where=None):  # type: ignore[no-untyped-def]
-        if type(x1) is ArrayImpl and state.fast and out is where is None:
-            a = x1._host
-            if a is not None and not x1._weak:
-                dtype = a.dtype
-                kind = dtype.kind
-                if kind in kinds:
-                    t = type(x2)
-                    if t is ArrayImpl:
-                        b = x2._host
-                        ready = b is not None and b.dtype is dtype and not x2._weak
-                    else:
-                        b = x2
-                        ready = (t is float and kind in "fc") or (t is int and kind != "b")
-                    if ready:
-                        token = quiet_begin()
-                        try:
-                            return ArrayImpl(host(a, b))
-                        except REFUSALS:
-                            pass
-                        finally:
-                            quiet_end(token)
+        if state.fast and out is where is None:
+            if type(x1) is ArrayImpl:
+                a = x1._host
+                if a is not None and not x1._weak:
+                    dtype = a.dtype
+                    kind = dtype.kind
+                    if kind in kinds:
+                        t = type(x2)
+                        if t is ArrayImpl:
+                            b = x2._host
+                            ready = b is not None and b.dtype is dtype and not x2._weak
+                        else:
+                            b = x2
+                            ready = (t is float and kind in "fc") or (t is int and kind != "b")
+                        if ready:
+                            token = quiet_begin()
+                            try:
+                                return ArrayImpl(host(a, b))
+                            except REFUSALS:
+                                pass
+                            finally:
+                                quiet_end(token)
+            elif swapped is not None and type(x2) is ArrayImpl and (type(x1) is float or type(x1) is int):
+                return swapped(x2, x1)
+            if type(x1) in _CONCRETE and type(x2) in _CONCRETE:
+                result = _mixed(host, kinds, widens, x1, x2)
+                if result is not None:
+                    return result
         try:
             if out is not where or out is not None:
                 _refuse_keywords(name, out, where)
@@ -108,11 +122,57 @@ def _binary(name: str, general: Callable[[Any, Any], Any], host: Any, kinds: str
     return function
 
 
-def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any, kinds: str) -> Any:
+# Types of what NumPy may compute with after promotion: what else counts as an array takes the general way.
+_SCALARS = frozenset([bool, int, float, complex])
+_CONCRETE = frozenset([ArrayImpl, np.ndarray, *_SCALARS, *(d.type for d in dtypes.kinds)])
+
+
+def _mixed(host: Any, kinds: str, widens: bool, *args: Any) -> ArrayImpl | None:
+    """The short way after promotion: other dtypes, ndarrays, NumPy scalars. None if it has to be the general way."""
+    if not state.enable_x64 or not kinds:
+        return None
+    values = []
+    promoted: Any = None
+    weak = False
+    for x in args:
+        t = type(x)
+        if t is ArrayImpl:
+            weak_x = x._weak
+            x = x._host
+        else:
+            weak_x = t in _SCALARS and t is not bool
+        if x is None:  # on a device
+            return None
+        dtype = dtypes.dtype(x) if t in _SCALARS else x.dtype
+        if dtype not in dtypes.kinds:
+            return None
+        values.append(x)
+        if promoted is None:
+            promoted, weak = dtype, weak_x
+        elif dtype is not promoted or weak_x is not weak:
+            try:
+                promoted, weak = dtypes.promote(promoted, weak, dtype, weak_x)
+            except ValueError:
+                return None
+    if widens and promoted.kind in "biu":
+        promoted = dtypes.default_float()
+    if promoted.kind not in kinds:
+        return None
+    token = quiet_begin()
+    try:
+        out = host(*[promoted.type(v) if type(v) in _SCALARS else v.astype(promoted, copy=False) for v in values])
+    except REFUSALS:
+        return None
+    finally:
+        quiet_end(token)
+    return ArrayImpl(out, None, ShapedArray(out.shape, out.dtype, True) if weak and out.dtype.kind != "b" else None)
+
+
+def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any, kinds: str, widens: bool) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = "xform.numpy", doc
     function.nin, function.nout, function.nargs = nin, 1, nin + 1
-    function.general, function.host, function.kinds = general, host, kinds
+    function.general, function.host, function.kinds, function.widens = general, host, kinds, widens
     return function
 
 
@@ -137,7 +197,7 @@ def binary_operators(function: Any, host: Any = None) -> tuple[Any, Any]:
     def backward(x: Any, y: Any) -> Any:
         return general(y, x) if isinstance(y, OPERANDS) or hasattr(y, "__jax_array__") else NotImplemented
 
-    direct = _binary(name, forward, host, kinds)
-    reflected = _binary(name, backward, lambda a, b: host(b, a), kinds)
+    direct = _binary(name, forward, host, kinds, function.widens)
+    reflected = _binary(name, backward, lambda a, b: host(b, a), kinds, function.widens)
     direct.__doc__ = reflected.__doc__ = f"Operator: `xform.numpy.{name}`."
     return direct, reflected

@@ -5,7 +5,7 @@ May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,7 +153,9 @@ def _matmul(name: str, a: Array, b: Array, precision: Any = None, preferred: Any
     out += [("row", 0)] * rows + [("column", 0)] * columns
     a, labels_a = _drop_units(a, labels_a)
     b, labels_b = _drop_units(b, labels_b)
-    return _contract(name, a, labels_a, b, labels_b, out, precision, preferred, None)
+    return _contraction(labels_a, labels_b, out)(
+        a, b, canonical_precision(precision), dtype_argument(name, preferred), None
+    )
 
 
 def _drop_units(x: Array, labels: list[Any]) -> tuple[Array, list[Any]]:
@@ -161,24 +163,33 @@ def _drop_units(x: Array, labels: list[Any]) -> tuple[Array, list[Any]]:
     return manipulation.reshape(x, tuple(x.shape[d] for d in kept)), [labels[d] for d in kept]
 
 
-def _contract(
-    name: str, a: Array, labels_a: Sequence[Any], b: Array, labels_b: Sequence[Any], out: Sequence[Any],
-    precision: Any, preferred: Any, general: Any,
-) -> Array:  # fmt: skip
-    """The product of two arrays whose axes have labels (none twice), summed over common labels that `out` lacks."""
+def _contraction(labels_a: Sequence[Any], labels_b: Sequence[Any], out: Sequence[Any]) -> Callable[..., Array]:
+    """The product of two arrays whose axes have labels (none twice), summed over common labels that `out` lacks.
+
+    Returns a function of both arrays, the precision, the preferred type and a replacement of `dot_general`.
+    """
     batch = [x for x in labels_a if x in labels_b and x in out]
     summed = [x for x in labels_a if x in labels_b and x not in out]
     contract = tuple(tuple(s.index(x) for x in summed) for s in (labels_a, labels_b))
     batches = tuple(tuple(s.index(x) for x in batch) for s in (labels_a, labels_b))
-    if general is not None:
-        result = general(a, b, (contract, batches), precision=precision, preferred_element_type=preferred)
-    elif not summed and not (a.ndim and b.ndim and not batch):  # no sum: an elementwise product is faster
-        result = _elementwise(a, labels_a, b, labels_b, batch, dtype_argument(name, preferred))
-    else:
-        result = _dot(name, a, b, contract, batches, precision, preferred)
     found = [*batch, *(x for x in labels_a if x not in labels_b), *(x for x in labels_b if x not in labels_a)]
     order = tuple(found.index(x) for x in out)
-    return result if order == tuple(range(len(order))) else transpose_p.bind(result, permutation=order)
+    numbers = (contract, batches)
+    # Without a sum, an elementwise product is faster, but for an outer product.
+    elementwise = not summed and not (labels_a and labels_b and not batch)
+
+    def function(a: Array, b: Array, precision: Any, preferred: Any, general: Any) -> Array:
+        if general is not None:
+            result = general(a, b, numbers, precision=precision, preferred_element_type=preferred)
+        elif elementwise:
+            result = _elementwise(a, labels_a, b, labels_b, batch, preferred)
+        else:
+            result = dot_general_p.bind(
+                a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred
+            )
+        return result if order == tuple(range(len(order))) else transpose_p.bind(result, permutation=order)
+
+    return function
 
 
 def _elementwise(
@@ -356,27 +367,12 @@ def einsum(
     text, arrays = _einsum_arguments("einsum", subscripts, operands)
     preferred = dtype_argument("einsum", preferred_element_type)
     arrays = _operands("einsum", *arrays) if arrays else []
-    inputs, output = _parse(text, tuple(a.shape for a in arrays))
-    sizes: dict[str, int] = {}
-    for labels, a in zip(inputs, arrays, strict=True):
-        for label, n in zip(labels, a.shape, strict=True):
-            if sizes.setdefault(label, n) not in (n, 1) and n != 1:
-                raise ShapeError(f"numpy.einsum: label {label!r} of {text!r} has lengths {sizes[label]} and {n}")
-            sizes[label] = max(n, sizes[label]) if 1 in (n, sizes[label]) and n != 0 else n
-    path = _path(",".join(inputs) + "->" + output, tuple(a.shape for a in arrays), _frozen(optimize))
-    todo = list(zip(inputs, arrays, strict=True))
-    for positions in path:
-        group = [todo.pop(p) for p in sorted(positions, reverse=True)][::-1]
-        wanted = {x for labels, _ in todo for x in labels} | set(output)
-        last = not todo
-        while len(group) > 2:  # a path may name more than two
-            rest = wanted | {x for labels, _ in group[2:] for x in labels}
-            group = [_pair_step(group[0], group[1], rest, None, precision, preferred, _dot_general), *group[2:]]
-        if len(group) == 1:
-            todo.append(_single(group[0], wanted, output if last else None))
-        else:
-            todo.append(_pair_step(*group, wanted, output if last else None, precision, preferred, _dot_general))
-    ((_, result),) = todo
+    precision = canonical_precision(precision) if _dot_general is None else precision
+    options = (precision, preferred, None if _dot_general is dot_general else _dot_general)
+    for positions, step in _steps(text, tuple(a.shape for a in arrays), _frozen(optimize)):
+        group = [arrays.pop(p) for p in positions][::-1]
+        arrays.append(step(group, options))
+    (result,) = arrays
     return result if preferred is None else convert(result, preferred)
 
 
@@ -454,53 +450,114 @@ def _path(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> list
     return [tuple(p) for p in found]
 
 
-Labelled = tuple[str, Array]
+# A plan is a list of steps; what they do with labels is decided when the plan is made, and kept with it.
+
+Labels = str
+Shape = tuple[int, ...]
+Step = Callable[[list[Array], Any], Array]
 
 
-def _single(x: Labelled, wanted: set[str], out: str | None) -> Labelled:
+@functools.lru_cache(1024)
+def _steps(text: str, shapes: tuple[Shape, ...], optimize: Any) -> list[tuple[list[int], Step]]:
+    """Which operands (in descending order of their positions) to replace by one, and how."""
+    inputs, output = _parse(text, shapes)
+    sizes: dict[str, int] = {}
+    for labels, shape in zip(inputs, shapes, strict=True):
+        for label, n in zip(labels, shape, strict=True):
+            known = sizes.setdefault(label, n)
+            if n != known and 1 not in (n, known):
+                raise ShapeError(f"numpy.einsum: label {label!r} of {text!r} has lengths {known} and {n}")
+            sizes[label] = known if n == 1 else n
+    todo = list(zip(inputs, shapes, strict=True))
+    out: list[tuple[list[int], Step]] = []
+    for positions in _path(",".join(inputs) + "->" + output, shapes, optimize):
+        positions = tuple(sorted(positions))
+        while len(positions) > 2:  # a path may name more than two: the last two first
+            positions, pair = positions[:-2], positions[-2:]
+            positions = (*positions, _add_step(out, todo, pair, output))
+        _add_step(out, todo, positions, output)
+    return out
+
+
+def _add_step(out: Any, todo: list[Any], positions: Sequence[int], output: str) -> int:
+    """Plan one contraction; returns the position of its result."""
+    places = sorted(positions, reverse=True)
+    group = [todo.pop(p) for p in places][::-1]
+    wanted = {x for labels, _ in todo for x in labels} | set(output)
+    last = output if not todo else None
+    if len(group) == 1:
+        labels, shape, function = _reduce_plan(*group[0], wanted, last)
+        step: Step = lambda arrays, options: function(arrays[0])  # noqa: E731
+    else:
+        labels, shape, step = _pair_plan(*group, wanted, last)
+    todo.append((labels, shape))
+    out.append((places, step))
+    return len(todo) - 1
+
+
+def _reduce_plan(labels: Labels, shape: Shape, wanted: set[str], out: str | None) -> tuple[Labels, Shape, Any]:
     """Repeated labels are diagonals; labels that nobody wants are summed."""
-    labels, a = x
+    diagonal_axes = []
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             i = labels.index(label)
             j = labels.index(label, i + 1)
-            a = diagonals.diagonal(a, 0, i, j)
+            diagonal_axes.append((i, j))
+            n = shape[i]
             labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + label
+            shape = (*shape[:i], *shape[i + 1 : j], *shape[j + 1 :], n)
     gone = tuple(d for d, label in enumerate(labels) if label not in wanted)
-    if gone:
-        a = reductions.sum(a, gone, dtype=a.dtype) if a.dtype != bool else reductions.any(a, gone)
-        labels = "".join(label for label in labels if label in wanted)
-    if out is not None and labels != out:
-        a = manipulation.transpose(a, [labels.index(label) for label in out])
-        labels = out
-    return labels, a
+    shape = tuple(n for d, n in enumerate(shape) if d not in gone)
+    labels = "".join(label for label in labels if label in wanted)
+    order = None if out is None or out == labels else tuple(labels.index(label) for label in out)
+    if order is not None:
+        labels, shape = str(out), tuple(shape[d] for d in order)
+
+    def function(a: Array) -> Array:
+        for i, j in diagonal_axes:
+            a = diagonals.diagonal(a, 0, i, j)
+        if gone:
+            a = reductions.sum(a, gone, dtype=a.dtype) if a.dtype != bool else reductions.any(a, gone)
+        return a if order is None else transpose_p.bind(a, permutation=order)
+
+    return labels, shape, function
 
 
-def _pair_step(
-    x: Labelled, y: Labelled, wanted: set[str], out: str | None, precision: Any, preferred: Any, general: Any
-) -> Labelled:
-    labels_x, a = _single(x, wanted | set(y[0]), None)
-    labels_y, b = _single(y, wanted | set(x[0]), None)
-    # An axis of length 1 beside a longer one of the same label is broadcast: it doesn't take part.
-    for label in set(labels_x) & set(labels_y):
-        n, m = a.shape[labels_x.index(label)], b.shape[labels_y.index(label)]
-        if n != m and n == 1:
-            a, labels_x = manipulation.squeeze(a, labels_x.index(label)), labels_x.replace(label, "")
-            labels_y, b = _single((labels_y, b), wanted | set(labels_x), None)
-        elif n != m:
-            b, labels_y = manipulation.squeeze(b, labels_y.index(label)), labels_y.replace(label, "")
-            labels_x, a = _single((labels_x, a), wanted | set(labels_y), None)
-    target = out
-    if target is None:
-        batch = [c for c in labels_x if c in labels_y and c in wanted]
-        target = "".join(
-            [*batch, *(c for c in labels_x if c not in labels_y), *(c for c in labels_y if c not in labels_x)]
-        )
-    if general is dot_general:
-        general = None
-    return target, _contract(
-        "einsum", a, list(labels_x), b, list(labels_y), list(target), precision, preferred, general
-    )
+def _pair_plan(x: Any, y: Any, wanted: set[str], out: str | None) -> tuple[Labels, Shape, Step]:
+    labels_x, shape_x, first = _reduce_plan(*x, wanted | set(y[0]), None)
+    labels_y, shape_y, second = _reduce_plan(*y, wanted | set(x[0]), None)
+    sizes = {**dict(zip(labels_x, shape_x))}
+    units_x, units_y = [], []  # axes of length 1 that are broadcast don't take part
+    for label, n in zip(labels_y, shape_y):
+        m = sizes.get(label, n)
+        if n != m:
+            (units_x if m == 1 else units_y).append(label)
+        sizes[label] = max(n, m) if 1 in (n, m) and 0 not in (n, m) else min(n, m)
+    drop_x = tuple(labels_x.index(label) for label in units_x)
+    drop_y = tuple(labels_y.index(label) for label in units_y)
+    left = [c for c in labels_x if c not in units_x]
+    right = [c for c in labels_y if c not in units_y]
+    sum_x = tuple(left.index(c) for c in left if c not in right and c not in wanted)
+    sum_y = tuple(right.index(c) for c in right if c not in left and c not in wanted)
+    left = [c for d, c in enumerate(left) if d not in sum_x]
+    right = [c for d, c in enumerate(right) if d not in sum_y]
+    if out is None:
+        batch = [c for c in left if c in right and c in wanted]
+        out = "".join([*batch, *(c for c in left if c not in right), *(c for c in right if c not in left)])
+
+    def prepared(a: Array, function: Any, units: tuple[int, ...], summed: tuple[int, ...]) -> Array:
+        a = function(a)
+        if units:
+            a = manipulation.squeeze(a, units)
+        return reductions.sum(a, summed, dtype=a.dtype) if summed else a
+
+    contraction = _contraction(left, right, list(out))
+
+    def step(arrays: list[Array], options: Any) -> Array:
+        a, b = prepared(arrays[0], first, drop_x, sum_x), prepared(arrays[1], second, drop_y, sum_y)
+        return contraction(a, b, *options)
+
+    return out, tuple(sizes[c] for c in out), step
 
 
 @api_boundary

@@ -35,9 +35,24 @@ def _first_tracer(args: Any) -> Tracer | None:
     return next((x for x in tree.leaves(args) if isinstance(x, Tracer)), None)
 
 
-@api_boundary
+_functions: dict[np.ufunc, Callable[..., Any] | None] = {}
+
+
 def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """NumPy's protocol for ufuncs: the function of the same name in `xform.numpy`."""
+    if method == "__call__" and not kwargs:
+        function = _functions.get(ufunc)
+        if function is None:
+            import xform.numpy as xnp
+
+            function = _functions[ufunc] = getattr(xnp, ufunc.__name__, None)
+        if function is not None:
+            return function(*inputs)
+    return _array_ufunc(ufunc, method, inputs, kwargs)
+
+
+@api_boundary
+def _array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     import xform.numpy as xnp
 
     outs = kwargs.pop("out", ())

@@ -356,6 +356,16 @@ def _variance(
     mean: Any,
     correction: Any,
 ) -> Array:
+    if type(a) is ArrayImpl and dtype is out is where is mean is correction is None and state.fast:
+        h = a._host
+        if h is not None and h.dtype.char in "fd" and not a._weak and (axis is None or type(axis) is int):
+            token = quiet_begin()
+            try:
+                return ArrayImpl(_host_variance(h, axis, ddof, keepdims))
+            except REFUSALS:
+                pass
+            finally:
+                quiet_end(token)
     no_out(name, out)
     if correction is not None:
         if ddof:
@@ -374,6 +384,13 @@ def _variance(
     total, axes = reduce_by(name, rd.reduce_sum_p, squares, axis, keepdims, where, 0)
     count = _count(a, axes, where, keepdims, _real(computed))
     return convert(total / ufuncs.maximum(count - ddof, 0), _real(final))
+
+
+def _host_variance(h: Any, axis: int | None, ddof: float, keepdims: Any) -> Any:
+    n = h.size if axis is None else h.shape[axis]
+    centred = h - np.true_divide(np.add.reduce(h, axis, None, None, True), h.dtype.type(n))
+    total = np.add.reduce(centred * centred, axis, None, None, keepdims)
+    return np.true_divide(total, h.dtype.type(n - ddof if n > ddof else 0))
 
 
 @api_boundary

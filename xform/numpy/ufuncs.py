@@ -36,7 +36,7 @@ def _inexact(name: str, p: Primitive, doc: str, kinds: str = "fc") -> Any:
             return bind(x)
         return bind(*promote_inexact(name, x))
 
-    return unary(name, doc, general, p.host, kinds)
+    return unary(name, doc, general, p.host, kinds, widens=True)
 
 
 def _number(name: str, p: Primitive, doc: str, kinds: str = "iufc") -> Any:
@@ -85,7 +85,7 @@ def _inexact_pair(name: str, general: Any, host: Any, doc: str, kinds: str = "f"
             x, y = fit(name, promote_inexact(name, x, y))
         return general(x, y)
 
-    return binary(name, doc, promoted, host, kinds)
+    return binary(name, doc, promoted, host, kinds, widens=True)
 
 
 def _comparison(name: str, p: Primitive, doc: str) -> Any:
