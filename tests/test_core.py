@@ -375,7 +375,7 @@ def test_the_message_tells_where_the_tracer_was_made():
 
 
 def test_values_under_eager_derivatives_are_known():
-    """Outside of jit and vmap, Python may look at primal values, also of nested derivatives; NumPy may not take them."""
+    """Outside of jit and vmap, Python may look at primal values, nested ones too; NumPy may not take them."""
     seen = []
 
     def f(x):
