@@ -169,9 +169,12 @@ def _as_array(ct: Any) -> Any:
     return ArrayImpl(ct) if isinstance(ct, NDARRAYS) else ct
 
 
+_UNKNOWN: Any = object()
+
+
 def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> None:
     """Transpose equation by equation, from the last one, adding up cotangents in `cts`."""
-    pop, get = cts.pop, cts.get
+    pop, get, known = cts.pop, cts.get, values.get
     shortcut = Shortcuts.walk_back if state.fast else None
     while eqns:
         if shortcut is not None:
@@ -179,15 +182,26 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> 
             if not eqns:
                 break
         eqn = eqns.pop()  # lets the residuals go as we walk
-        found = [pop(id(v), None) for v in eqn.outvars]
-        if all(c is None for c in found):
-            continue
-        primitive = eqn.primitive
+        primitive, outvars = eqn.primitive, eqn.outvars
+        ct: Any
+        if len(outvars) == 1:
+            ct = pop(id(outvars[0]), None)
+            if ct is None:
+                continue
+            ct = [_as_array(ct)]
+        else:
+            found = [pop(id(v), None) for v in outvars]
+            if all(c is None for c in found):
+                continue
+            ct = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(outvars, found, strict=True)]
+        args = []
+        for v in eqn.invars:
+            if type(v) is Literal:
+                args.append(v.val)
+            else:
+                value = known(id(v), _UNKNOWN)
+                args.append(Linear(v.aval) if value is _UNKNOWN else value)
         state.source = eqn.source
-        ct: Any = [Zero(v.aval) if c is None else _as_array(c) for v, c in zip(eqn.outvars, found, strict=True)]
-        args = [
-            v.val if type(v) is Literal else values[id(v)] if id(v) in values else Linear(v.aval) for v in eqn.invars
-        ]
         outs = primitive.transpose(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
         for var, ct_in in zip(eqn.invars, outs, strict=True):
             if ct_in is not None and type(ct_in) is not Zero:

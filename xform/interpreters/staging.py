@@ -44,21 +44,22 @@ class StagingTrace(Trace):
 
     def lift(self, x: Any) -> Var | Literal:
         """The variable or literal that stands for `x` in this program."""
-        if type(x) is Var and x._trace is self:
-            return x
-        if (
-            isinstance(x, np.generic) and x.dtype is (aval := get_aval(x)).dtype
-        ):  # the most frequent constants, such as 2.0
-            return Literal(x, aval)
         if isinstance(x, Tracer):
-            if x._trace.level >= self.level or not x._trace.alive:
+            trace = x._trace
+            if trace is self:
+                return x  # type: ignore[return-value]
+            if trace.level >= self.level or not trace.alive:
                 raise x.leaked()
-        elif not isinstance(x, ARRAYS):  # Python scalars, and what has __array__
-            x = own(x)
-        aval = get_aval(x)
-        known = not isinstance(x, Tracer) and (type(x) is not ArrayImpl or x._host is not None)
-        if known and aval.ndim == 0 and aval.dtype != dtypes.float0:
-            return Literal(np.asarray(host_value(x))[()], aval)
+            aval = x.aval
+        elif isinstance(x, np.generic) and x.dtype is (aval := get_aval(x)).dtype:  # frequent: constants such as 2.0
+            return Literal(x, aval)
+        else:
+            if not isinstance(x, ARRAYS):  # Python scalars, and what has __array__
+                x = own(x)
+            aval = get_aval(x)
+            known = type(x) is not ArrayImpl or x._host is not None
+            if known and aval.ndim == 0 and aval.dtype != dtypes.float0:
+                return Literal(np.asarray(host_value(x))[()], aval)
         var = self.constvars.get(id(x))
         if var is None:
             var = self.constvars[id(x)] = Var(self, aval)

@@ -148,8 +148,22 @@ def _result_type(name: str, args: Sequence[Any]) -> tuple[Any, bool]:
         raise dtypes.TypePromotionError(f"numpy.{name}: {error}") from None
 
 
+def _of_one_dtype(args: Sequence[Any]) -> bool:
+    """Whether all are arrays of one dtype, as they mostly are."""
+    first = args[0]
+    if not isinstance(first, Array):
+        return False
+    aval = first.aval
+    for x in args[1:]:
+        if not isinstance(x, Array) or x.aval.dtype is not aval.dtype or x.aval.weak_type is not aval.weak_type:
+            return False
+    return True
+
+
 def promote(name: str, *args: Any) -> list[Any]:
     """Operands converted to their common dtype; the result is weak if all are."""
+    if _of_one_dtype(args):
+        return list(args)
     args = [operand(name, x, f"{i + 1}") for i, x in enumerate(args)]  # type: ignore[assignment]
     dtype, weak = _result_type(name, args)
     return [to_dtype(name, x, dtype, weak) for x in args]
@@ -157,6 +171,8 @@ def promote(name: str, *args: Any) -> list[Any]:
 
 def promote_inexact(name: str, *args: Any) -> list[Any]:
     """Operands converted to their common dtype, or to the default float if that is an integer or boolean."""
+    if _of_one_dtype(args) and args[0].aval.inexact:
+        return list(args)
     args = [operand(name, x, f"{i + 1}") for i, x in enumerate(args)]  # type: ignore[assignment]
     dtype, weak = _result_type(name, args)
     return [to_dtype(name, x, dtypes.to_inexact_dtype(dtype), weak) for x in args]
@@ -225,19 +241,6 @@ def inexact_operands(name: str, *args: Any) -> list[Any]:
     return fit(name, promote_inexact(name, *args))
 
 
-_SCALAR_KINDS = {int: "iuf", float: "f"}
-
-
-def _scalar_beside(a: ShapedArray, y: Any) -> Any:
-    """A Python scalar that takes the dtype of the array beside it; None if that isn't obvious."""
-    kind = a.dtype.kind
-    if kind not in _SCALAR_KINDS.get(type(y), "") or not (type(y) is float or -128 < y < 128):
-        return None
-    if a.weak_type:  # the result is weak as well
-        return y if type(y) is float or kind == "i" else float(y) if kind == "f" else None
-    return a.dtype.type(y) if kind != "u" or y >= 0 else None
-
-
 def pair(name: str, x: Any, y: Any) -> Sequence[Any]:
     """`operands` for two, with a short way for arrays of one type and for a Python scalar beside an array."""
     if isinstance(x, Array):
@@ -246,11 +249,21 @@ def pair(name: str, x: Any, y: Any) -> Sequence[Any]:
             b = y.aval
             if a.dtype is b.dtype and (a.shape == b.shape or not a.ndim or not b.ndim):
                 return x, y
-        elif (scalar := _scalar_beside(a, y)) is not None:
-            return x, scalar
-    elif isinstance(y, Array) and (scalar := _scalar_beside(y.aval, x)) is not None:
-        return scalar, y
+        elif not a.weak_type and _fits(y, a.dtype):
+            return x, a.dtype.type(y)
+    elif isinstance(y, Array):
+        b = y.aval
+        if not b.weak_type and _fits(x, b.dtype):
+            return b.dtype.type(x), y
     return operands(name, x, y)
+
+
+def _fits(scalar: Any, dtype: np.dtype) -> bool:
+    """Whether it is a Python number that gives way to the dtype, and its value is certain to fit."""
+    kind = type(scalar)
+    if kind is float:
+        return dtype.kind == "f"
+    return kind is int and ((dtype.kind in "if" and -128 < scalar < 128) or (dtype.kind == "u" and 0 <= scalar < 128))
 
 
 # ---- Axes --------------------------------------------------------------------------------------------------
