@@ -313,14 +313,28 @@ _SCALARS = (bool, int, float, complex)
 NDARRAYS = (np.ndarray, np.generic)
 
 
+# The avals of Python's and NumPy's scalars, by type and whether 64-bit types are on.
+_scalar_avals: dict[tuple[type, bool], ShapedArray] = {}
+
+
 def get_aval(x: Any) -> ShapedArray:
     """The aval of anything that counts as an array: arrays, ndarrays, NumPy and Python scalars."""
     if isinstance(x, Array):
         return x.aval
+    key = (type(x), state.enable_x64)
+    found = _scalar_avals.get(key)
+    if found is not None:
+        return found
     if isinstance(x, NDARRAYS):
-        return ShapedArray(x.shape, dtypes.dtype(x))
+        aval = ShapedArray(x.shape, dtypes.dtype(x))
+        if isinstance(x, np.generic) and aval.dtype in dtypes.kinds:
+            _scalar_avals[key] = aval
+        return aval
     if isinstance(x, _SCALARS):
-        return ShapedArray((), dtypes.dtype(x), not isinstance(x, bool))
+        aval = ShapedArray((), dtypes.dtype(x), not isinstance(x, bool))
+        if type(x) in _SCALARS:
+            _scalar_avals[key] = aval
+        return aval
     if hasattr(x, "__array__"):
         return get_aval(np.asarray(x))
     raise TypeError(f"expected an array or a scalar, got {x!r} of type {type(x).__name__}")

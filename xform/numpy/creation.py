@@ -19,7 +19,7 @@ from xform.core.array import Array, ArrayImpl, own
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcasted_iota, convert, convert_host, iota
+from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, convert_host, iota
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
@@ -174,7 +174,8 @@ def _converted(name: str, x: Any, dtype: Any) -> Any:
         ) from None
     if dtype is not None and value.dtype.kind in "iu" and isinstance(x, Sequence):
         return ArrayImpl(_cast_integers(name, value, dtype))
-    out = own(value)
+    known = value.dtype in dtypes.kinds and state.enable_x64 and isinstance(x, list | tuple)
+    out = ArrayImpl(value) if known else own(value)
     return out if dtype is None else convert(out, dtype)
 
 
@@ -348,7 +349,10 @@ def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Ca
         try:
             shape = shape_argument(name, shape)
             found = dtype_argument(name, dtype) or dtypes.default_float()
-            out = ArrayImpl(make(shape, found)) if state.fast else lax_full(shape, value, found)
+            if state.fast:
+                out: Any = ArrayImpl(make(shape, found))
+            else:
+                out = broadcast_in_dim_p.bind(found.type(value), shape=shape, broadcast_dimensions=())
             return _placed(name, out, device, out_sharding)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)

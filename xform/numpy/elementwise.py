@@ -81,10 +81,11 @@ def _where(condition: Any, x: Any, y: Any, size: Any, fill_value: Any) -> Any:
         raise ValueError("numpy.where: give both x and y, or neither")
     if size is not None or fill_value is not None:
         raise ValueError("numpy.where: size and fill_value are for the form with the condition alone")
-    condition = formulas.truth("where", operand("where", condition, "condition"))
+    if not (isinstance(condition, Array) and condition.aval.dtype.kind == "b"):
+        condition = formulas.truth("where", operand("where", condition, "condition"))
     x, y = pair("where", x, y)
-    condition, x, y = fit("where", [condition, x, y])
-    return formulas.array(select_n_p.bind(condition, y, x))
+    condition, x, y = fit("where", (condition, x, y))
+    return select_n_p.bind(condition, y, x)
 
 
 @api_boundary
@@ -152,11 +153,10 @@ def clip(
 
     If min > max, the result is `max`. `a`, `a_min` and `a_max` are older names of the arguments.
     """
-    arr = a if arr is None else arr
+    out = operand("clip", a if arr is None else arr, "arr")
     low, high = a_min if min is None else min, a_max if max is None else max
-    out = operand("clip", arr, "arr")
     for bound in (out, low, high):
-        if bound is not None and formulas.is_complex(operand("clip", bound)):
+        if bound is not None and type(bound) not in (int, float) and formulas.is_complex(operand("clip", bound)):
             raise ValueError(f"numpy.clip takes real numbers, got {shown(bound)}")
     if low is not None:
         out = ufuncs.maximum(low, out)

@@ -176,14 +176,8 @@ def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any
     return function
 
 
-def unary_operator(name: str, function: Any) -> Any:
-    """The method of a unary operator."""
-
-    def operator(self: Any) -> Any:
-        return function(self)
-
-    operator.__name__, operator.__doc__ = name, f"`xform.numpy.{function.__name__}` of the array."
-    return operator
+def _is_operand(x: Any) -> bool:
+    return type(x) in _CONCRETE or isinstance(x, OPERANDS) or hasattr(x, "__jax_array__")
 
 
 def binary_operators(function: Any, host: Any = None) -> tuple[Any, Any]:
@@ -192,10 +186,10 @@ def binary_operators(function: Any, host: Any = None) -> tuple[Any, Any]:
     host = host or function.host
 
     def forward(x: Any, y: Any) -> Any:
-        return general(x, y) if isinstance(y, OPERANDS) or hasattr(y, "__jax_array__") else NotImplemented
+        return general(x, y) if _is_operand(y) else NotImplemented
 
     def backward(x: Any, y: Any) -> Any:
-        return general(y, x) if isinstance(y, OPERANDS) or hasattr(y, "__jax_array__") else NotImplemented
+        return general(y, x) if _is_operand(y) else NotImplemented
 
     direct = _binary(name, forward, host, kinds, function.widens)
     reflected = _binary(name, backward, lambda a, b: host(b, a), kinds, function.widens)

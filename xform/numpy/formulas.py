@@ -51,12 +51,13 @@ def dtype_of(x: Any) -> Any:
 
 def is_floating(x: Any) -> bool:
     """Whether an operand is real and floating."""
-    return dtypes.kinds.get(dtype_of(x)) == "f"
+    aval = get_aval(x)
+    return aval.inexact and aval.dtype.kind != "c"
 
 
 def is_inexact(x: Any) -> bool:
     """Whether an operand is floating or complex."""
-    return dtypes.kinds.get(dtype_of(x), "-") in "fc"
+    return get_aval(x).inexact
 
 
 def is_complex(x: Any) -> bool:

@@ -80,13 +80,16 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
 
 
 def _reshape(a: Array, shape: Any, order: str) -> Array:
+    known = type(shape) is tuple and order == "C" and all(type(n) is int and n >= 0 for n in shape)
+    if known and math.prod(shape) == a.size:
+        return _to_shape(a, shape)
     lengths = tuple(shape) if isinstance(shape, Sequence | np.ndarray) and getattr(shape, "ndim", 1) else (shape,)
     unknown = [d for d, n in enumerate(lengths) if not isinstance(n, Tracer) and n == -1]
-    known = shape_argument("reshape", [n for d, n in enumerate(lengths) if d not in unknown])
-    product = math.prod(known)
+    given = shape_argument("reshape", [n for d, n in enumerate(lengths) if d not in unknown])
+    product = math.prod(given)
     if len(unknown) > 1 or (unknown and (product == 0 or a.size % product)) or (not unknown and product != a.size):
         raise ShapeError(f"numpy.reshape: {shown(a)} has {a.size} elements, which don't fit shape {lengths}")
-    new = list(known)
+    new = list(given)
     if unknown:
         new.insert(unknown[0], a.size // product)
     if order == "F":

@@ -28,7 +28,7 @@ from xform.numpy import (
     sorting,
     ufuncs,
 )
-from xform.numpy.fast import OPERANDS, binary_operators, unary_operator
+from xform.numpy.fast import OPERANDS, binary_operators
 
 # ---- Operators ---------------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ _FUNCTIONS = {
 def install() -> None:
     """Attach everything to `Array`."""
     for name, function in _UNARY.items():
-        setattr(Array, f"__{name}__", unary_operator(f"__{name}__", function))
+        setattr(Array, f"__{name}__", function)
     for name, function in {**_BINARY, **_COMPARISONS}.items():
         forward, backward = binary_operators(function)
         forward.__name__ = forward.__qualname__ = f"__{name}__"

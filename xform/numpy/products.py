@@ -33,7 +33,7 @@ _HOST_DTYPES = "fdFDlLqQ"
 
 
 def _operands(name: str, *args: Any) -> list[Array]:
-    return [array_of(name, x) for x in promote(name, *args)]
+    return [x if isinstance(x, Array) else array_of(name, x) for x in promote(name, *args)]
 
 
 def _dot(

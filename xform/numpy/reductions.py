@@ -19,6 +19,7 @@ from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Primitive, Tracer
 from xform.lax import reductions as rd
+from xform.lax.arithmetic import div_p
 from xform.lax.comparison import select_n_p
 from xform.lax.cumulative import cumprod_p, cumsum_p
 from xform.lax.shapes import convert
@@ -305,6 +306,10 @@ def mean(
             finally:
                 quiet_end(token)
     try:
+        whole = axis is dtype is out is where is None and not keepdims
+        if whole and isinstance(a, Tracer) and (aval := a.aval).inexact and aval.dtype.itemsize > 2 and aval.ndim:
+            total = rd.reduce_sum_p.bind(a, axes=tuple(range(aval.ndim)))
+            return div_p.bind(strong(total), aval.dtype.type(aval.size))
         no_out("mean", out)
         return _mean("mean", array_of("mean", a), axis, dtype, keepdims, where)
     except Exception as error:

@@ -32,7 +32,7 @@ def _inexact(name: str, p: Primitive, doc: str, kinds: str = "fc") -> Any:
     bind = p.bind
 
     def general(x: Any) -> Any:
-        if isinstance(x, Array) and x.aval.dtype.kind in "fc":
+        if isinstance(x, Array) and x.aval.inexact:
             return bind(x)
         return bind(*promote_inexact(name, x))
 
@@ -81,7 +81,7 @@ def _inexact_pair(name: str, general: Any, host: Any, doc: str, kinds: str = "f"
 
     def promoted(x: Any, y: Any) -> Any:
         x, y = pair(name, x, y)
-        if formulas.dtype_of(x).kind not in "fc":
+        if not formulas.is_inexact(x):
             x, y = fit(name, promote_inexact(name, x, y))
         return general(x, y)
 
