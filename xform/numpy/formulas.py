@@ -456,26 +456,25 @@ fmin = _ignoring_nan("fmin", ar.min_p)
 
 def hypot(x: Any, y: Any) -> Any:
     """sqrt(x**2 + y**2), scaled so that the squares don't overflow."""
-    x, y = (ar.abs_p.bind(v) for v in real_arrays("hypot", x, y))
-    large, small = ar.max_p.bind(x, y), ar.min_p.bind(x, y)
+    x, y = real_arrays("hypot", x, y)
+    swap = ar.abs_p.bind(x) > ar.abs_p.bind(y)
+    large, small = choose(swap, x, y), choose(swap, y, x)  # signed: |x| has no second derivative at 0, but hypot has
     large_is_safe = (large != 0) & isfinite(large)
     safe = choose(large_is_safe, large, constant(large, 1))
     ratio = choose(large_is_safe, small, constant(large, 0)) / safe
-    out = safe * pw.sqrt_p.bind(1 + ratio * ratio)
-    return choose(large_is_safe, out, choose(isinf(x) | isinf(y), constant(x, np.inf), large))
+    out = ar.abs_p.bind(safe) * pw.sqrt_p.bind(1 + ratio * ratio)
+    return choose(large_is_safe, out, choose(isinf(x) | isinf(y), constant(x, np.inf), ar.abs_p.bind(x + y)))
 
 
 def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:
     x, y = array(x), array(y)
-    if is_complex(x):
-        first = choose(ar.real_p.bind(x) > ar.real_p.bind(y), x, y)
-        second = x + y - first
-        return first + log1p(exp(second - first))
+    swap = ar.real_p.bind(x) > ar.real_p.bind(y) if is_complex(x) else x > y
+    large, small = choose(swap, x, y), choose(swap, y, x)  # not max and |x - y|: these have a kink where x = y
+    delta = small - large
     # Equal infinities and NaN: x + y is right as it is, and their difference would be NaN.
-    delta = x - y
     odd = isnan(delta)
     delta = choose(odd, constant(x, 0), delta)
-    return choose(odd, x + y, ar.max_p.bind(x, y) + log1p(exp(-ar.abs_p.bind(delta))))
+    return choose(odd, x + y, large + log1p(exp(delta)))
 
 
 def logaddexp(x: Any, y: Any) -> Any:
