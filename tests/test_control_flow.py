@@ -1,0 +1,341 @@
+"""`cond`, `switch`, `scan`, `fori_loop`, `while_loop` by themselves; their compositions are in test_compositions."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import xform
+from xform import lax
+from xform.backends import xla
+from xform.core.config import small_programs
+from xform.lax import add, convert_element_type, cos, exp, lt, mul, reduce_sum, sin
+from xform.lax.control_flow import common, cond_p, scan_p, while_p
+
+
+def equations(f, *args):
+    """All equations of a traced program by name, those of inner jaxprs included."""
+    from xform.core.jaxpr import subjaxprs
+
+    def walk(jaxpr):
+        for eqn in jaxpr.eqns:
+            yield eqn
+            for inner in subjaxprs(eqn.params):
+                yield from walk(inner)
+
+    return list(walk(xform.make_jaxpr(f)(*args).jaxpr))
+
+
+# ---- Branches ----------------------------------------------------------------------------------------------
+
+
+def test_a_known_predicate_runs_one_branch_in_python():
+    """Also inside of a trace: nothing is staged, types and structures may differ."""
+    for pred in (True, np.True_, 1, np.float64(2.0), np.array(True)):
+        assert lax.cond(pred, lambda: "yes", lambda: 1 / 0) == "yes"
+    assert lax.cond(False, lambda x: 1 / 0, lambda x: (x, None), 3.0) == (3.0, None)
+    assert lax.switch(7, [lambda: 0, lambda: 1, lambda: 2]) == 2
+    assert lax.switch(np.int8(-7), [lambda: 0, lambda: 1, lambda: 2]) == 0
+    assert not [e for e in equations(lambda x: lax.cond(True, sin, cos, x), 1.0) if e.primitive is cond_p]
+
+
+def test_a_traced_predicate_runs_one_branch_when_compiled():
+    f = xform.jit(lambda p, x: lax.cond(p, sin, lambda y: mul(y, 2.0), x))
+    assert [float(f(p, 0.5)) for p in (True, False, 1, 0, 0.5, 0.0)] == pytest.approx(
+        [np.sin(0.5), 1.0, np.sin(0.5), 1.0, np.sin(0.5), 1.0]
+    )
+    g = xform.jit(lambda i, x: lax.switch(i, [sin, cos, exp], x))
+    expected = [np.sin(0.5), np.sin(0.5), np.cos(0.5), np.exp(0.5), np.exp(0.5)]
+    for kind in (np.int8, np.int64, np.uint16):
+        values = [0, 0, 1, 2, 100] if kind is np.uint16 else [-5, 0, 1, 2, 100]
+        assert [float(g(kind(i), 0.5)) for i in values] == pytest.approx(expected)
+
+
+def test_branches_of_other_weak_types_join():
+    f = xform.jit(lambda p, x: lax.cond(p, lambda: 1.0, lambda: x))
+    assert f(True, np.float64(2)).dtype == np.float64
+    assert not f(True, np.float64(2)).weak_type
+    assert xform.jit(lambda p: lax.cond(p, lambda: 1.0, lambda: 2.0))(True).weak_type
+
+
+def test_operand_keyword_and_no_operands():
+    assert float(xform.jit(lambda p: lax.cond(p, sin, cos, operand=0.0))(False)) == 1.0
+    x = np.float64(3.0)
+    assert float(xform.jit(lambda p: lax.cond(p, lambda: x, lambda: 0.0))(True)) == 3.0
+
+
+def test_vmap_of_a_branch():
+    """An unmapped predicate stays a branch, a mapped one becomes a selection."""
+
+    def f(p, x):
+        return lax.cond(p, sin, lambda y: mul(y, 2.0), x)
+
+    xs = np.array([0.1, 0.2])
+    kept = [e.primitive for e in equations(xform.vmap(f, in_axes=(None, 0)), np.array(True), xs)]
+    gone = [e.primitive for e in equations(xform.vmap(f), np.array([True, False]), xs)]
+    assert cond_p in kept and cond_p not in gone
+    out = xform.vmap(f)(np.array([True, False]), xs)
+    assert np.asarray(out).tolist() == pytest.approx([np.sin(0.1), 0.4])
+    which = xform.vmap(lambda i: lax.switch(i, [lambda: 10, lambda: 20, lambda: 30]))(np.array([2, 0, -1, 9]))
+    assert which.tolist() == [30, 10, 10, 30]
+
+
+# ---- scan --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize(("reverse", "unroll"), list(itertools.product([False, True], [1, 2, 4, 7, True])))
+def test_scan_directions_and_unrolling(jit, reverse, unroll):
+    xs = np.arange(1.0, 8.0)
+
+    def f(xs):
+        return lax.scan(lambda c, x: (add(mul(c, 0.5), x), mul(c, x)), 1.0, xs, reverse=reverse, unroll=unroll)
+
+    carry, ys = (xform.jit(f) if jit else f)(xs)
+    c, expected = 1.0, np.zeros(7)
+    for i in range(6, -1, -1) if reverse else range(7):
+        expected[i] = c * xs[i]
+        c = c * 0.5 + xs[i]
+    assert float(carry) == c
+    assert np.asarray(ys).tolist() == expected.tolist()
+
+
+def test_scan_structures_and_lengths():
+    def step(carry, x):
+        return {"n": add(carry["n"], 1)}, ((x["a"], None), [mul(x["b"], 2.0)])
+
+    xs = {"a": np.arange(4), "b": np.ones((4, 2), np.float32)}
+    carry, ((a, nothing), [b]) = xform.jit(lambda xs: lax.scan(step, {"n": 0}, xs))(xs)
+    assert int(carry["n"]) == 4 and nothing is None
+    assert (a.dtype, b.shape, b.dtype) == (np.int64, (4, 2), np.float32)
+    count, none = lax.scan(lambda c, _: (add(c, 1), None), 0, length=5)
+    assert int(count) == 5 and none is None
+    count, ys = lax.scan(lambda c, _: (add(c, 1), c), 0, None, length=3)
+    assert ys.tolist() == [0, 1, 2]
+    for jit in (lambda f: f, xform.jit):
+        carry, ys = jit(lambda x: lax.scan(lambda c, x: (add(c, x), sin(x)), np.float64(2.0), x))(np.zeros(0))
+        assert float(carry) == 2.0 and ys.shape == (0,)
+
+
+def test_the_carry_takes_on_the_type_of_the_body():
+    """A Python scalar as first carry gives way, as in promotion; an array does not."""
+    out, _ = lax.scan(lambda c, x: (c + x, None), 0.0, np.ones(3, np.float32))
+    assert out.dtype == np.float32
+    with pytest.raises(TypeError, match=r"lax\.scan: .*f64\[\] against f32\[\]"):
+        lax.scan(lambda c, x: (x, None), np.float64(0), np.ones(3, np.float32))
+    weak, _ = lax.scan(lambda c, x: (mul(c, 2.0), None), 1.0, length=3)
+    assert weak.weak_type
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "complex64"])
+def test_scan_carries_all_dtypes(dtype):
+    from xform.core import dtypes
+
+    x = np.array([1, 0, 1]).astype(dtypes.by_name[dtype])
+    for jit in (lambda f: f, xform.jit):
+        carry, ys = jit(lambda x: lax.scan(lambda c, y: (y, c), x[0], x))(x)
+        assert carry.dtype == ys.dtype == x.dtype
+        assert np.asarray(ys).tolist() == x[[0, 0, 1]].tolist()
+
+
+def test_short_loops_run_on_the_host_and_long_ones_compiled():
+    xla.clear_cache()
+    before = xla.compile_count
+
+    def total(n):
+        return float(lax.scan(lambda c, x: (add(c, x), None), 0.0, np.ones(n))[0])
+
+    assert total(100) == 100 and xla.compile_count == before
+    n = common.HOST_BUDGET
+    assert total(n) == n and xla.compile_count == before + 1
+    assert total(n) == n and xla.compile_count == before + 1  # another lambda, the same program
+    assert int(lax.while_loop(lambda i: lt(i, 10 * n), lambda i: add(i, 1), 0)) == 10 * n
+    assert xla.compile_count == before + 2
+    assert int(lax.while_loop(lambda i: lt(i, 10 * n), lambda i: add(i, 1), 0)) == 10 * n
+    assert xla.compile_count == before + 2
+
+
+def test_the_body_is_traced_once():
+    traces = []
+
+    def step(c, x):
+        traces.append(1)
+        return add(c, x), None
+
+    lax.scan(step, np.float64(0.0), np.ones(50))
+    assert len(traces) == 1
+    xform.jit(lambda xs: lax.scan(step, np.float64(0.0), xs))(np.ones(50))
+    assert len(traces) == 2
+
+
+def test_residuals_of_scans_are_as_few_as_can_be():
+    """What does not change from step to step, and what is among the xs, is not stacked a second time."""
+    w, xs = np.ones((4, 4)), np.ones((5, 4))
+
+    def f(w, xs):
+        def step(h, x):
+            return mul(sin(lax.dot_general(w, h, (((1,), (0,)), ((), ())))), x), None
+
+        return reduce_sum(lax.scan(step, np.ones(4), xs)[0], (0,))
+
+    loops = [e for e in equations(xform.grad(f, (0, 1)), w, xs) if e.primitive is scan_p]
+    assert len(loops) == 2
+    forward, backward = loops
+    stacked = [v.aval.shape for v in forward.outvars[forward.params["num_carry"] :]]
+    assert (5, 4, 4) not in stacked
+    assert len(stacked) <= 3  # the carry, the sine and its derivative
+    assert backward.params["reverse"]
+
+
+def test_memory_of_a_gradient_grows_with_the_carry_alone():
+    """Of a loop whose body makes large temporaries that its derivative does not need."""
+
+    def f(x):
+        def step(c, _):
+            big = lax.broadcast_in_dim(c, (1000,), ())
+            return mul(reduce_sum(big, (0,)), 1e-3), None
+
+        return lax.scan(step, x, length=50)[0]
+
+    for eqn in equations(xform.grad(f), 1.0):
+        if eqn.primitive is scan_p:
+            assert all(v.aval.size <= 50 for v in eqn.outvars)
+    assert float(xform.grad(f)(1.0)) == pytest.approx(1.0)
+
+
+# ---- Loops -------------------------------------------------------------------------------------------------
+
+
+def test_fori_loop_bounds():
+    for jit in (lambda f: f, xform.jit):
+        assert int(jit(lambda: lax.fori_loop(3, 3, lambda i, x: add(x, 1), 7))()) == 7
+        assert int(jit(lambda: lax.fori_loop(5, 3, lambda i, x: add(x, 1), 7))()) == 7
+        assert int(jit(lambda: lax.fori_loop(-2, 3, lambda i, x: add(x, i), 0))()) == 0
+    f = xform.jit(lambda n: lax.fori_loop(0, n, lambda i, x: add(x, i), 0))
+    assert [int(f(n)) for n in (0, 1, 5, -3)] == [0, 0, 10, 0]
+    kinds = {i.dtype for i in [lax.fori_loop(np.int8(0), np.int8(3), lambda i, x: i, np.int8(0))]}
+    assert kinds == {np.dtype(np.int8)}
+
+
+def test_fori_loop_with_known_bounds_is_a_scan():
+    known = [e.primitive for e in equations(lambda x: lax.fori_loop(0, 9, lambda i, y: mul(y, 2.0), x), 1.0)]
+    traced = [e.primitive for e in equations(lambda n, x: lax.fori_loop(0, n, lambda i, y: mul(y, 2.0), x), 9, 1.0)]
+    assert scan_p in known and while_p not in known
+    assert while_p in traced and scan_p not in traced
+    with pytest.raises(ValueError, match="unroll needs bounds that are known"):
+        xform.jit(lambda n: lax.fori_loop(0, n, lambda i, y: y, 0, unroll=2))(3)
+
+
+def test_while_loop_structures():
+    def body(c):
+        return {"i": add(c["i"], 1), "x": (mul(c["x"][0], 2.0), None)}
+
+    for jit in (lambda f: f, xform.jit):
+        out = jit(lambda: lax.while_loop(lambda c: lt(c["i"], 5), body, {"i": 0, "x": (1.0, None)}))()
+        assert int(out["i"]) == 5 and float(out["x"][0]) == 32.0 and out["x"][1] is None
+    assert float(lax.while_loop(lambda x: False, lambda x: mul(x, 2.0), 3.0)) == 3.0
+
+
+def test_collatz_in_a_batch():
+    """Lanes stop at different times."""
+
+    def steps(n):
+        def body(c):
+            n, k = c
+            odd = lax.eq(lax.rem(n, 2), 1)
+            return lax.select_n(odd, lax.div(n, 2), add(mul(n, 3), 1)), add(k, 1)
+
+        return lax.while_loop(lambda c: lax.gt(c[0], 1), body, (n, 0))[1]
+
+    numbers = np.arange(1, 28)
+
+    def plain(n):
+        k = 0
+        while n > 1:
+            n, k = (3 * n + 1 if n % 2 else n // 2), k + 1
+        return k
+
+    expected = [plain(int(n)) for n in numbers]
+    assert expected[-1] == 111  # of 27
+    for f in (xform.vmap(steps), xform.jit(xform.vmap(steps)), xform.vmap(xform.jit(steps))):
+        assert f(numbers).tolist() == expected
+
+
+def test_a_loop_may_run_forever_in_lanes_that_are_done():
+    """A finished lane keeps its value, although the body would make it NaN."""
+    out = xform.vmap(lambda x: lax.while_loop(lambda y: lt(y, 0.5), lambda y: lax.sqrt(lax.sub(y, 0.2)), x))(
+        np.array([0.1, 0.9, 0.45])
+    )
+    # 0.1 makes a NaN, with which the comparison is false: its loop ends.
+    assert np.isnan(np.asarray(out)[0]) and np.asarray(out)[1] == 0.9
+
+
+def test_newton_iteration():
+    """The number of steps depends on the data; the derivative of the loop is that of the root."""
+
+    def cube_root(a):
+        def step(x):
+            return lax.sub(x, lax.div(lax.sub(mul(x, mul(x, x)), a), mul(3.0, mul(x, x))))
+
+        return lax.while_loop(
+            lambda x: lax.gt(lax.abs(lax.sub(mul(x, mul(x, x)), a)), 1e-13), step, add(mul(a, 0.0), 1.0)
+        )
+
+    a = np.array([1.5, 8.0, 30.0])
+    np.testing.assert_allclose(np.asarray(xform.vmap(cube_root)(a)), np.cbrt(a), rtol=1e-13)
+    slope = xform.vmap(lambda x: xform.jvp(cube_root, (x,), (1.0,))[1])(a)
+    np.testing.assert_allclose(np.asarray(slope), np.cbrt(a) / (3 * a), rtol=1e-6)
+    assert float(xform.grad(cube_root)(8.0)) == pytest.approx(1 / 12, rel=1e-6)
+
+
+def test_bodies_close_over_all_kinds_of_values():
+    """Arrays, tracers of several levels, and Python values that are fixed at tracing."""
+    table, power = np.array([1.0, 2.0]), 3
+
+    def f(x, y):
+        def step(c, t):
+            for _ in range(power):
+                c = mul(c, t)
+            return add(c, mul(y, reduce_sum(mul(table, x), (0,)))), c
+
+        return lax.scan(step, y, table)[0]
+
+    def plain(x, y):
+        c = y
+        for t in table:
+            c = c * t**power + y * (table * x).sum()
+        return c
+
+    assert float(f(0.5, 0.25)) == plain(0.5, 0.25)
+    h = 1e-6
+    slope = (plain(0.5 + h, 0.25) - plain(0.5 - h, 0.25)) / (2 * h)
+    for g in (xform.grad(f), xform.jit(xform.grad(f)), xform.grad(xform.jit(f))):
+        assert float(g(0.5, 0.25)) == pytest.approx(slope, rel=1e-8)
+    assert xform.vmap(f, in_axes=(0, None))(np.array([0.5, 1.0]), 0.25).tolist() == [plain(0.5, 0.25), plain(1.0, 0.25)]
+
+
+def test_integer_arithmetic_in_loops_wraps():
+    f = xform.jit(lambda x: lax.fori_loop(0, 3, lambda i, y: mul(y, np.int8(100)), x))
+    assert int(f(np.int8(3))) == int(lax.fori_loop(0, 3, lambda i, y: mul(y, np.int8(100)), np.int8(3)))
+    assert int(f(np.int8(3))) == (3 * 100**3 + 128) % 256 - 128
+
+
+def test_disable_jit_leaves_loops_working():
+    with xform.disable_jit():
+        assert float(lax.fori_loop(0, 4, lambda i, x: mul(x, 2.0), 1.0)) == 16.0
+        assert float(xform.grad(lambda x: lax.fori_loop(0, 4, lambda i, y: mul(y, x), x))(1.0)) == 5.0
+        assert int(lax.while_loop(lambda i: lt(i, 10 * common.HOST_BUDGET), lambda i: add(i, 1000), 0)) >= 30000
+
+
+def test_long_gradients_compiled_eagerly():
+    """Outside of jit, a long scan and its transpose each run as one compiled program."""
+    n = 5000
+
+    def f(x):
+        return lax.scan(lambda c, t: (add(mul(c, 0.999), mul(x, t)), None), np.float64(0.0), np.ones(n))[0]
+
+    with small_programs("xla"):
+        expected = (1 - 0.999**n) / (1 - 0.999)
+        assert float(xform.grad(f)(2.0)) == pytest.approx(expected, rel=1e-10)
+        assert float(xform.jvp(f, (2.0,), (1.0,))[1]) == pytest.approx(expected, rel=1e-10)
+        assert float(convert_element_type(f(2.0), np.float64)) == pytest.approx(2 * expected, rel=1e-10)
