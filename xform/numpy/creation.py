@@ -261,8 +261,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 
 def _astype(x: Array, dtype: Any, device: Any) -> Array:
-    found = dtypes.default_float() if dtype is None else dtype_argument("astype", dtype)
-    if x.dtype.kind == "c" and dtypes.kinds.get(found, "b") not in "cb":
+    found = dtype_argument("astype", dtype) or dtypes.default_float()
+    if x.dtype.kind == "c" and found.kind not in "cb":
         import warnings
 
         text = f"numpy.astype: the imaginary part is lost on the way from {x.dtype} to {found}; take x.real"
@@ -551,11 +551,16 @@ def _arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
         raise ValueError("numpy.arange: step must not be 0")
     counts = dtypes.kinds[found] in "iu" and all(isinstance(v, int | np.integer) for v in (start, stop, step))
     if state.fast or not counts:
-        return ArrayImpl(np.arange(start, stop, step, found if found.kind != "V" else None).astype(found, copy=False))
+        return ArrayImpl(_count_on_host(start, stop, step, found))
     size = max(0, -((int(start) - int(stop)) // int(step)))
     out = iota(found, size)
     out = out if step == 1 else out * int(step)
     return out if start == 0 else out + int(start)
+
+
+def _count_on_host(start: Any, stop: Any, step: Any, dtype: Any) -> np.ndarray:
+    host: Any = np.arange
+    return host(start, stop, step, dtype if dtype.kind != "V" else None).astype(dtype, copy=False)
 
 
 @api_boundary
@@ -578,7 +583,8 @@ def linspace(
     shape = broadcast_shapes_of("linspace", [start.shape, stop.shape], [start, stop])
     axis = canonical_axis("linspace", axis, len(shape) + 1)
     if state.fast and is_concrete(start, stop):
-        values, gap = np.linspace(start._value(), stop._value(), num, endpoint, True, computed, axis)
+        host: Any = np.linspace
+        values, gap = host(start._value(), stop._value(), num, endpoint, True, computed, axis)
         out: Any = ArrayImpl(values)
         step: Any = ArrayImpl(np.asarray(gap, computed))
     else:

@@ -47,7 +47,7 @@ def unary(
     widens : whether integers and booleans become the default float
     """
 
-    def function(x, out=None, where=None):  # type: ignore[no-untyped-def]
+    def function(x, out=None, where=None):
         if state.fast and out is where is None:
             if type(x) is ArrayImpl:
                 a = x._host
@@ -82,7 +82,7 @@ def binary(
 def _binary(
     name: str, general: Callable[[Any, Any], Any], host: Any, kinds: str, widens: bool, swapped: Any = None
 ) -> Any:
-    def function(x1, x2, out=None, where=None):  # type: ignore[no-untyped-def]
+    def function(x1, x2, out=None, where=None):
         if state.fast and out is where is None:
             if type(x1) is ArrayImpl:
                 a = x1._host

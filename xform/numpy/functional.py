@@ -124,8 +124,7 @@ def _broadcast_map(function: Callable[..., Any], args: Sequence[Array], parsed: 
         axes = []
         for i in range(len(arrays)):
             position = d - (len(shape) - ndims[i])
-            n = loops[i][position] if position >= 0 else None
-            axes.append(0 if n is not None and (n == shape[d]) and not (n == 1 and shape[d] != 1) else None)
+            axes.append(0 if position >= 0 and loops[i][position] == shape[d] else None)
         axes_in.append(axes)
     for i, loop in enumerate(loops):
         unit = [p for p, n in enumerate(loop) if axes_in[len(shape) - len(loop) + p][i] is None]
@@ -211,7 +210,7 @@ class ufunc(metaclass=_UfuncType):
             raise TypeError(f"numpy.frompyfunc: func must be callable, got {func!r}")
         self._call = call or vectorize(func)
         self.nin, self.nout, self.nargs, self.identity = nin, nout, nargs or nin, identity
-        self.__name__ = name or getattr(func, "__name__", "ufunc")
+        self.__name__: str = name if name is not None else getattr(func, "__name__", "ufunc")
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:

@@ -131,7 +131,7 @@ def _points(name: str, s: slice) -> Array:
     if stop is None:
         raise ValueError(f"numpy.{name}: a slice needs a stop, got {s}")
     if isinstance(step, complex | np.complexfloating):
-        return linspace(start, stop, int(abs(step)))
+        return linspace(start, stop, int(abs(complex(step))))
     return arange(start, stop, 1 if step is None else step)
 
 

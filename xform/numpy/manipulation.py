@@ -27,6 +27,7 @@ from xform.numpy.promotion import (
     concrete,
     expand_to,
     is_concrete,
+    is_several,
     shape_argument,
     shown,
 )
@@ -83,7 +84,7 @@ def _reshape(a: Array, shape: Any, order: str) -> Array:
     known = type(shape) is tuple and order == "C" and all(type(n) is int and n >= 0 for n in shape)
     if known and math.prod(shape) == a.size:
         return _to_shape(a, shape)
-    lengths = tuple(shape) if isinstance(shape, Sequence | np.ndarray) and getattr(shape, "ndim", 1) else (shape,)
+    lengths = tuple(shape) if is_several(shape) else (shape,)
     unknown = [d for d, n in enumerate(lengths) if not isinstance(n, Tracer) and n == -1]
     given = shape_argument("reshape", [n for d, n in enumerate(lengths) if d not in unknown])
     product = math.prod(given)
@@ -278,7 +279,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         return _to_shape(roll(_to_shape(a, (a.size,)), shift, 0), a.shape)
     axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    shifts: Any = shift if isinstance(shift, Sequence) or getattr(shift, "ndim", 0) else (shift,)
+    shifts: Any = shift if is_several(shift) else (shift,)
     if len(shifts) != len(axes):
         if 1 not in (len(shifts), len(axes)):
             raise ValueError(f"numpy.roll: shift={shift} and axis={axis} must have one length")
@@ -339,7 +340,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
     ary = array_of(name, ary, "ary")
     axis = canonical_axis(name, axis, ary.ndim)
     n = ary.shape[axis]
-    if isinstance(indices_or_sections, Sequence) or getattr(indices_or_sections, "ndim", 0):
+    if is_several(indices_or_sections):
         cuts = [operator.index(i) for i in indices_or_sections]
         bounds = [0, *(min(max(i + n if i < 0 else i, 0), n) for i in cuts), n]
     else:
@@ -399,4 +400,5 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing."""
     value = concrete("trim_zeros", array_of("trim_zeros", filt, "filt"), "filt", "The result's shape depends on it.")
-    return array_of("trim_zeros", np.trim_zeros(value, trim) if axis is None else np.trim_zeros(value, trim, axis))
+    host: Any = np.trim_zeros
+    return array_of("trim_zeros", host(value, trim) if axis is None else host(value, trim, axis))

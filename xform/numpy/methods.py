@@ -108,9 +108,8 @@ def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None
 @api_boundary
 def _transpose(self: Array, *axes: Any) -> Array:
     """The axes in another order, reversed by default: ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
-    if len(axes) == 1 and (axes[0] is None or not isinstance(axes[0], int)):
-        axes = axes[0]
-    return manipulation.transpose(self, axes or None if axes != () or self.ndim else None)
+    one = len(axes) == 1 and not isinstance(axes[0], int)
+    return manipulation.transpose(self, (axes[0] if one else axes) or None)
 
 
 @api_boundary
@@ -141,7 +140,7 @@ def _view(self: Array, dtype: Any = None, type: None = None) -> Array:
     if dtype == self.dtype:
         return self
     if bool in (dtype, self.dtype):
-        return bitcast_convert_type(self.astype("uint8"), dtype) if self.dtype == bool else _view(self, "uint8") != 0
+        return _view(self.astype("uint8"), dtype) if self.dtype == bool else _view(self, "uint8").astype(bool)
     old, new = self.dtype.itemsize, dtype.itemsize
     if old == new:
         return bitcast_convert_type(self, dtype)

@@ -20,7 +20,7 @@ from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions, statistics, ufuncs
 from xform.numpy.creation import linspace
 from xform.numpy.joining import concatenate
-from xform.numpy.promotion import array_of, concrete, shown
+from xform.numpy.promotion import array_of, concrete, is_several, shown
 
 _KEYWORDS = {
     "constant": ("constant_values",), "edge": (), "empty": (), "wrap": (), "linear_ramp": ("end_values",),
@@ -36,8 +36,8 @@ def _pairs(arg: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
         for axis, v in value.items():
             pairs[axis] = (v, v) if np.ndim(v) == 0 else tuple(v)
         return pairs
-    rows = value if isinstance(value, list | tuple) or getattr(value, "ndim", 0) else ((value, value),)
-    rows = [tuple(r) if isinstance(r, list | tuple) or getattr(r, "ndim", 0) else r for r in rows]
+    rows = value if is_several(value) else ((value, value),)
+    rows = [tuple(r) if is_several(r) else r for r in rows]
     if all(not isinstance(r, tuple) for r in rows):
         rows = [tuple(rows)]
     rows = [r * 2 if len(r) == 1 else r for r in rows]

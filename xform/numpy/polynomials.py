@@ -254,11 +254,11 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     lead = (p != 0).astype(dtypes.default_int()).argmax()
     n = p.size - 1
     shifted = manipulation.roll(p, -lead)
-    found = eigvals(_companion(where(shifted[0] == 0, ones(1, p.dtype)[0], shifted)))
+    all_roots: Array = eigvals(_companion(where(shifted[0] == 0, ones(1, p.dtype)[0], shifted)))
     # The shift appended `lead` zeros at the end, which are roots at 0: mark as many as NaN.
-    order = ufuncs.absolute(found).argsort()
+    order = ufuncs.absolute(all_roots).argsort()
     spurious = np.arange(n) < lead
-    return where(spurious, complex(np.nan, np.nan), found[order])
+    return where(spurious, complex(np.nan, np.nan), all_roots[order])
 
 
 def _companion(p: Array) -> Array:

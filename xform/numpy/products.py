@@ -24,6 +24,7 @@ from xform.numpy.promotion import (
     canonical_axes,
     canonical_axis,
     dtype_argument,
+    is_several,
     no_out,
     promote,
     shown,
@@ -119,7 +120,8 @@ def matmul(
             return out
     try:
         _no_sharding("matmul", out_sharding)
-        return _matmul("matmul", *_operands("matmul", a, b), precision, preferred_element_type)
+        a, b = _operands("matmul", a, b)
+        return _matmul("matmul", a, b, precision, preferred_element_type)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise
@@ -277,7 +279,7 @@ def tensordot(
     """Sum over so many last axes of `a` and first axes of `b`, or over two lists of axes."""
     _no_sharding("tensordot", out_sharding)
     a, b = _operands("tensordot", a, b)
-    if isinstance(axes, Sequence) or getattr(axes, "ndim", 0):
+    if is_several(axes):
         if len(axes) != 2:
             raise ValueError(f"numpy.tensordot: axes must be a number or a pair of (lists of) axes, got {axes!r}")
         first, second = (
@@ -486,17 +488,18 @@ def _add_step(out: Any, todo: list[Any], positions: Sequence[int], output: str) 
     wanted = {x for labels, _ in todo for x in labels} | set(output)
     last = output if not todo else None
     if len(group) == 1:
-        labels, shape, function = _reduce_plan(*group[0], wanted, last)
+        labels, shape, function = _reduce_plan(group[0], wanted, last)
         step: Step = lambda arrays, options: function(arrays[0])  # noqa: E731
     else:
-        labels, shape, step = _pair_plan(*group, wanted, last)
+        labels, shape, step = _pair_plan(group[0], group[1], wanted, last)
     todo.append((labels, shape))
     out.append((places, step))
     return len(todo) - 1
 
 
-def _reduce_plan(labels: Labels, shape: Shape, wanted: set[str], out: str | None) -> tuple[Labels, Shape, Any]:
+def _reduce_plan(x: tuple[Labels, Shape], wanted: set[str], out: str | None) -> tuple[Labels, Shape, Any]:
     """Repeated labels are diagonals; labels that nobody wants are summed."""
+    labels, shape = x
     diagonal_axes = []
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -524,10 +527,11 @@ def _reduce_plan(labels: Labels, shape: Shape, wanted: set[str], out: str | None
 
 
 def _pair_plan(x: Any, y: Any, wanted: set[str], out: str | None) -> tuple[Labels, Shape, Step]:
-    labels_x, shape_x, first = _reduce_plan(*x, wanted | set(y[0]), None)
-    labels_y, shape_y, second = _reduce_plan(*y, wanted | set(x[0]), None)
+    labels_x, shape_x, first = _reduce_plan(x, wanted | set(y[0]), None)
+    labels_y, shape_y, second = _reduce_plan(y, wanted | set(x[0]), None)
     sizes = {**dict(zip(labels_x, shape_x))}
-    units_x, units_y = [], []  # axes of length 1 that are broadcast don't take part
+    units_x: list[str] = []
+    units_y: list[str] = []  # axes of length 1 that are broadcast don't take part
     for label, n in zip(labels_y, shape_y):
         m = sizes.get(label, n)
         if n != m:

@@ -103,6 +103,11 @@ def is_concrete(*xs: Any) -> bool:
     return not any(isinstance(x, Tracer) for x in xs)
 
 
+def is_several(x: Any) -> bool:
+    """Whether an argument that may be one value or several is several: a sequence, or an array with axes."""
+    return isinstance(x, Sequence) or bool(getattr(x, "ndim", 0))
+
+
 def no_out(name: str, out: Any) -> None:
     """NotImplementedError if `out` is given."""
     if out is not None:
@@ -286,7 +291,7 @@ def canonical_axes(name: str, axis: Any, ndim: int, arg: str = "axis") -> tuple[
     """Axes as a tuple of distinct ints in the order given; None: all."""
     if axis is None:
         return tuple(range(ndim))
-    if not isinstance(axis, Sequence | np.ndarray) or getattr(axis, "ndim", 1) == 0:
+    if not is_several(axis):
         return (canonical_axis(name, axis, ndim, arg),)
     out = tuple(canonical_axis(name, a, ndim, arg) for a in axis)
     if len(set(out)) != len(out):
@@ -297,10 +302,7 @@ def canonical_axes(name: str, axis: Any, ndim: int, arg: str = "axis") -> tuple[
 def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]:
     """A shape as a tuple of ints that are not negative; an int means one axis."""
     try:
-        if isinstance(shape, Sequence) or getattr(shape, "ndim", 0):
-            out = tuple(map(operator.index, shape))
-        else:
-            out = (operator.index(shape),)
+        out = tuple(map(operator.index, shape if is_several(shape) else (shape,)))
     except ConcretizationTypeError as error:
         raise type(error)(f"numpy.{name}: {arg} must be known when the function is traced. {error}") from None
     except TypeError:

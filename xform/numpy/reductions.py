@@ -81,7 +81,7 @@ def reduce_by(
 
 
 def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: int, doc: str) -> Callable[..., Array]:
-    reduce = ufunc.reduce
+    reduce: Any = ufunc.reduce
 
     def function(
         a: Any,
@@ -136,7 +136,7 @@ prod = _summing("prod", rd.reduce_prod_p, np.multiply, ufuncs.multiply, 1, "Prod
 
 
 def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: Any, doc: str) -> Callable[..., Array]:
-    reduce = ufunc.reduce
+    reduce: Any = ufunc.reduce
 
     def function(
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
@@ -182,7 +182,7 @@ min = amin = _extreme(
 
 
 def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str) -> Callable[..., Array]:
-    reduce = ufunc.reduce
+    reduce: Any = ufunc.reduce
 
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
         if type(a) is ArrayImpl and out is where is None and state.fast:
@@ -391,10 +391,13 @@ def _variance(
     return convert(total / ufuncs.maximum(count - ddof, 0), _real(final))
 
 
+_add: Any = np.add.reduce
+
+
 def _host_variance(h: Any, axis: int | None, ddof: float, keepdims: Any) -> Any:
     n = h.size if axis is None else h.shape[axis]
-    centred = h - np.true_divide(np.add.reduce(h, axis, None, None, True), h.dtype.type(n))
-    total = np.add.reduce(centred * centred, axis, None, None, keepdims)
+    centred = h - np.true_divide(_add(h, axis, None, None, True), h.dtype.type(n))
+    total = _add(centred * centred, axis, None, None, keepdims)
     return np.true_divide(total, h.dtype.type(n - ddof if n > ddof else 0))
 
 

@@ -42,6 +42,10 @@ def places(name: str, mask: Array, size: int | None, fill: Any = 0) -> Array:
     return out.at[target].set(broadcasted_iota(index, (n,), 0), mode="drop")
 
 
+def _truth(a: Array) -> Array:
+    return convert(a, np.dtype(bool))
+
+
 @api_boundary
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that aren't zero, one array per axis.
@@ -70,7 +74,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     fills = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
     if len(fills) != a.ndim:
         raise ValueError(f"numpy.nonzero: fill_value must be one number, or {a.ndim}, got {fill_value}")
-    flat = places("nonzero", manipulation.ravel(a if a.dtype == bool else a != 0), size, -1)
+    flat = places("nonzero", manipulation.ravel(_truth(a)), size, -1)
     out = []
     for d, fill in enumerate(fills):
         stride = math.prod(a.shape[d + 1 :])
@@ -127,7 +131,7 @@ def compress(
         raise IndexError(
             f"numpy.compress: the condition {shown(mask)} holds beyond the {a.shape[0]} elements along axis {axis}"
         )
-    index = places("compress", (mask if mask.dtype == bool else mask != 0)[:n], size, n)
+    index = places("compress", _truth(mask)[:n], size, n)
     found = a.at[index].get(mode="fill", fill_value=fill_value) if size is not None else a[index]
     return manipulation.moveaxis(found, 0, axis)
 
@@ -162,7 +166,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         a = a[array_of("searchsorted", sorter, "sorter")]
     index = dtypes.default_int()
     if state.fast and is_concrete(a, v) and a.dtype.kind != "V":
-        return ArrayImpl(np.searchsorted(a._value(), v._value(), side).astype(index, copy=False))
+        host: Any = np.searchsorted
+        return ArrayImpl(host(a._value(), v._value(), side).astype(index, copy=False))
     if not a.size:
         return lax_full(v.shape, 0, index)
     return _METHODS[method](a, v, side, index)

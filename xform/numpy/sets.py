@@ -78,7 +78,8 @@ def unique(
     if size is None:
         values = concrete("unique", ar, "ar", _SIZE)
         found = np.unique(values, True, True, True, d, equal_nan=equal_nan)
-        out = [ArrayImpl(np.asarray(found[0]))] + [ArrayImpl(x.astype(index, copy=False)) for x in found[1:]]
+        out: list[Array] = [ArrayImpl(np.asarray(found[0]))]
+        out += [ArrayImpl(x.astype(index, copy=False)) for x in found[1:]]
     else:
         out = _sized_unique(ar, d, equal_nan, operator.index(size), fill_value)
     wanted = [True, return_index, return_inverse, return_counts]

@@ -39,7 +39,7 @@ def _ordered(a: Array, axis: int, descending: bool, stable: bool = True) -> tupl
     if descending:
         a, place = rev_p.bind(a, dimensions=(axis,)), rev_p.bind(place, dimensions=(axis,))
     out = sort_p.bind(a, place, dimension=axis, is_stable=stable or descending, num_keys=1)
-    return tuple(rev_p.bind(x, dimensions=(axis,)) for x in out) if descending else tuple(out)  # type: ignore[return-value]
+    return tuple(rev_p.bind(x, dimensions=(axis,)) for x in out) if descending else tuple(out)
 
 
 @api_boundary

@@ -5,7 +5,7 @@ May import: the other modules of `xform.numpy`.
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from xform.numpy.promotion import (
     concrete,
     dtype_argument,
     is_concrete,
+    is_several,
     no_out,
     promote_inexact,
     shown,
@@ -240,7 +241,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         return array_of("histogram", np.histogram_bin_edges(values, bins, range, weights))
     a = manipulation.ravel(array_of("histogram", a))
     dtype = dtypes.to_inexact_dtype(a.dtype)
-    if isinstance(bins, Sequence) or getattr(bins, "ndim", 0):
+    if is_several(bins):
         edges = array_of("histogram", bins, "bins")
         if edges.ndim != 1 or not edges.size:
             raise ValueError(f"numpy.histogram: bins must be a number, or a vector of edges, got {shown(edges)}")
@@ -332,7 +333,7 @@ def histogramdd(
             raise ValueError(f"numpy.histogramdd: sample must have two axes, got {shown(table)}")
         columns = list(manipulation.unstack(table, axis=1))
     d = len(columns)
-    each = list(bins) if isinstance(bins, Sequence) or getattr(bins, "ndim", 0) else [bins] * d
+    each = list(bins) if is_several(bins) else [bins] * d
     ranges = [None] * d if range is None else list(range)
     if len(each) != d or len(ranges) != d:
         raise ValueError(f"numpy.histogramdd: needs bins and range for {d} axes, got {len(each)} and {len(ranges)}")
@@ -388,7 +389,7 @@ def cov(
     arrays = [m] if y is None else [m, array_of("cov", y, "y")]
     if any(x.ndim > 2 for x in arrays):
         raise ValueError(f"numpy.cov: arguments must have at most two axes, got {', '.join(map(shown, arrays))}")
-    rows = []
+    rows: list[Array] = []
     for x in (array_of("cov", v) for v in promote_inexact("cov", *arrays)):
         x = manipulation.atleast_2d(x)
         rows.append(x if rowvar or arrays[len(rows)].ndim < 2 else manipulation.transpose(x))
