@@ -121,7 +121,7 @@ def test_the_carry_takes_on_the_type_of_the_body():
     """A Python scalar as first carry gives way, as in promotion; an array does not."""
     out, _ = lax.scan(lambda c, x: (c + x, None), 0.0, np.ones(3, np.float32))
     assert out.dtype == np.float32
-    with pytest.raises(TypeError, match=r"lax\.scan: .*f64\[\] against f32\[\]"):
+    with pytest.raises(TypeError, match=r"lax\.scan: .*carry.*\n.*f64\[\] against f32\[\]"):
         lax.scan(lambda c, x: (x, None), np.float64(0), np.ones(3, np.float32))
     weak, _ = lax.scan(lambda c, x: (mul(c, 2.0), None), 1.0, length=3)
     assert weak.weak_type

@@ -11,7 +11,7 @@ import numpy as np
 
 from xform.api.derivatives import jvp, vjp
 from xform.core import dtypes, tree
-from xform.core.array import get_aval
+from xform.core.array import Array, get_aval, own
 
 __all__ = ["check_grads", "check_jvp", "check_vjp", "numerical_jvp"]
 
@@ -55,7 +55,7 @@ def check_grads(
         raise ValueError(f"check_grads: order must be at least 1, got {order}")
     if not modes or set(modes) - {"fwd", "rev"}:
         raise ValueError(f"check_grads: modes are 'fwd' and 'rev', got {modes!r}")
-    _check_grads(f, tuple(args), order, modes, atol, rtol, eps, "")
+    _check_grads(_of_arrays(f), _arrays(args), order, modes, atol, rtol, eps, "")
 
 
 def _check_grads(
@@ -96,7 +96,7 @@ def check_jvp(
     >>> import functools, xform, xform.numpy as xnp
     >>> check_jvp(xnp.sin, functools.partial(xform.jvp, xnp.sin), (1.0,))
     """
-    args = tuple(args)
+    f, args = _of_arrays(f), _arrays(args)
     tangents = _random_tangents(np.random.default_rng(1), args)
     out = f(*args)
     value, tangent = f_jvp(args, tangents)
@@ -121,7 +121,7 @@ def check_vjp(
     >>> import functools, xform, xform.numpy as xnp
     >>> check_vjp(xnp.sin, functools.partial(xform.vjp, xnp.sin), (1.0,))
     """
-    args = tuple(args)
+    f, args = _of_arrays(f), _arrays(args)
     rng = np.random.default_rng(2)
     tangents = _random_tangents(rng, args)
     out = f(*args)
@@ -160,6 +160,15 @@ def numerical_jvp(
         return (np.asarray(ahead, wide) - np.asarray(behind, wide)) / (2 * h)
 
     return tree.map(difference, moved(h), moved(-h))
+
+
+def _arrays(args: Sequence[Any]) -> tuple:
+    """Arguments as arrays of the library, whose types promote by its rules and not by NumPy's."""
+    return tree.map(lambda x: x if isinstance(x, Array) else own(x), tuple(args))
+
+
+def _of_arrays(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: f(*_arrays(args))
 
 
 def _is_inexact(x: Any) -> bool:

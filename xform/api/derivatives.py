@@ -19,6 +19,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import Jaxpr, eval_jaxpr
 from xform.interpreters import forward, plans, reverse  # noqa: F401  (plans makes reverse mode fast outside jit)
+from xform.interpreters.staging import trace_to_jaxpr
 from xform.interpreters.tangents import Zero, instantiate, recast, zero_of
 from xform.lax.shapes import convert
 
@@ -407,6 +408,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     *primals : arrays, or anything with shape and dtype
         Examples of its arguments; their values don't matter.
 
+    Raises
+    ------
+    TypeError
+        If the derivative of `fun` depends on its arguments. (A constant term is not noticed.)
+
     Examples
     --------
     >>> import xform
@@ -426,9 +432,20 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         trees[:] = [out_tree]
         return outs
 
-    # A linear function is its own linearization, anywhere.
-    zeros = [instantiate(Zero(a)) for a in in_avals]
-    outs, nonzero_out, jaxpr, consts = reverse.linearize(flat, zeros, [True] * len(zeros))
+    # A linear function is its own linearization: the residuals don't depend on where.
+    linearized: Any = None
+
+    def residuals(*xs: Any) -> list[Any]:
+        nonlocal linearized
+        linearized = reverse.linearize(flat, xs, [True] * len(xs))
+        return linearized.consts
+
+    program, outer = trace_to_jaxpr(residuals, in_avals, name_of(fun))
+    used = {id(v) for eqn in program.eqns for v in eqn.invars} | {id(v) for v in program.outvars}
+    if any(id(v) in used for v in program.invars):
+        raise TypeError(f"linear_transpose: {name_of(fun)} is not linear: its derivative depends on its arguments")
+    consts = eval_jaxpr(program, outer, *[instantiate(Zero(a)) for a in in_avals])
+    outs, nonzero_out, jaxpr, _ = linearized
     out_tree, out_avals = trees[0], [get_aval(x).to_tangent_aval() for x in outs]
 
     @api_boundary
