@@ -327,6 +327,19 @@ def test_disable_jit_leaves_loops_working():
         assert int(lax.while_loop(lambda i: lt(i, 10 * common.HOST_BUDGET), lambda i: add(i, 1000), 0)) >= 30000
 
 
+def test_disable_jit_runs_loops_as_python():
+    """Bodies get values, also under derivatives; vmap decides for each lane, so its conditions stay traced."""
+    power = lambda a: lax.while_loop(lambda x: x < 10, lambda x: x * a, a)
+    with xform.disable_jit():
+        last, ys = lax.scan(lambda c, x: (c + float(x), {"y": (c, 2)}), 0.0, np.arange(3.0), reverse=True)
+        assert float(last) == 3.0 and ys["y"][0].tolist() == [3.0, 2.0, 0.0] and ys["y"][1].tolist() == [2, 2, 2]
+        assert int(lax.fori_loop(0, 5, lambda i, x: x * int(i + 1), 1)) == 120
+        assert lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, s[1] * int(s[0])), (1, 1))[1] == 24
+        assert xform.vmap(power)(np.array([2.0, 3.0])).tolist() == [16.0, 27.0]
+        assert float(xform.grad(power)(2.0)) == 4 * 2.0**3
+        assert lax.scan(lambda c, x: (c, x), 0.0, np.zeros((0, 2)))[1].shape == (0, 2)
+
+
 def test_long_gradients_compiled_eagerly():
     """Outside of jit, a long scan and its transpose each run as one compiled program."""
     n = 5000

@@ -14,6 +14,7 @@ import numpy as np
 from xform.core import tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
+from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from xform.core.trace import evaluate
@@ -25,6 +26,8 @@ from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
 from xform.lax.control_flow import common
+from xform.lax.shapes import expand_dims
+from xform.lax.slicing import concatenate, index_in_dim
 
 
 def _split(args: Sequence[Any], num_consts: int, num_carry: int) -> tuple[list[Any], list[Any], list[Any]]:
@@ -403,7 +406,8 @@ def scan(
 ) -> tuple[Any, Any]:
     """Loop over the leading axis of `xs`, carrying a state and collecting results.
 
-    Like ``for x in xs: carry, y = f(carry, x); ys.append(y)``, compiled as one loop, with all derivatives.
+    Like ``for x in xs: carry, y = f(carry, x); ys.append(y)``, compiled as one loop, with all derivatives; under
+    `disable_jit` it is that Python loop.
 
     Parameters
     ----------
@@ -437,6 +441,9 @@ def scan(
     xs_leaves, xs_tree = tree.flatten(xs)
     xs_leaves = common.as_arrays(xs_leaves)
     length = _length(xs_leaves, xs_tree, length)
+    if state.disable_jit and length:
+        elements = [xs_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in xs_leaves]) for i in range(length)]
+        return _python_loop(f, init_tree.unflatten(common.as_arrays(init_leaves)), elements, reverse)
     x_avals = [get_aval(x) for x in xs_leaves]
     x_avals = [a.update(shape=a.shape[1:]) for a in x_avals]
     args_tree = tree.structure((init, xs))
@@ -468,6 +475,18 @@ def scan(
         num_carry=len(carry), unroll=_unroll(unroll, length),
     )  # fmt: skip
     return init_tree.unflatten(outs[: len(carry)]), ys_tree.unflatten(outs[len(carry) :])
+
+
+def _python_loop(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: list[Any], reverse: bool) -> tuple[Any, Any]:
+    """What `scan` does under `disable_jit`: f gets values, not tracers."""
+    order = -1 if reverse else 1
+    ys = []
+    for x in xs[::order]:
+        carry, y = f(carry, x)
+        ys.append(y)
+    rows = [common.as_arrays(tree.leaves(y)) for y in ys[::order]]
+    stacked = [concatenate([expand_dims(y, (0,)) for y in column], 0) for column in zip(*rows, strict=True)]
+    return carry, tree.structure(ys[0]).unflatten(stacked)
 
 
 def _unroll(unroll: int | bool, length: int) -> int:

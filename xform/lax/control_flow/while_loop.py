@@ -15,7 +15,8 @@ from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes, tree
 from xform.core.array import ArrayImpl, get_aval, host_value
 from xform.core.avals import ShapedArray
-from xform.core.errors import api_boundary
+from xform.core.config import state
+from xform.core.errors import ConcretizationTypeError, api_boundary
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Tracer
 from xform.interpreters import execution
@@ -248,6 +249,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: the arguments are (cond_fun, body_fun, init_val), with two functions")
+    if state.disable_jit:
+        done, init_val = _python_loop(cond_fun, body_fun, init_val)
+        if done:
+            return init_val
     leaves, treedef = tree.flatten(init_val)
 
     def trace(avals: Sequence[ShapedArray]) -> Any:
@@ -276,6 +281,19 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         body_nconsts=len(body_consts),
     )  # fmt: skip
     return treedef.unflatten(outs)
+
+
+def _python_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Any) -> tuple[bool, Any]:
+    """What `while_loop` does under `disable_jit`, until it ends, or the condition isn't known (within `vmap`)."""
+    carry = tree.map(lambda x: common.as_arrays([x])[0], carry)
+    while True:
+        pred = cond_fun(carry)
+        try:
+            if not pred:
+                return True, carry
+        except ConcretizationTypeError:
+            return False, carry
+        carry = body_fun(carry)
 
 
 @api_boundary
