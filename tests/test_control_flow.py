@@ -329,7 +329,10 @@ def test_disable_jit_leaves_loops_working():
 
 def test_disable_jit_runs_loops_as_python():
     """Bodies get values, also under derivatives; vmap decides for each lane, so its conditions stay traced."""
-    power = lambda a: lax.while_loop(lambda x: x < 10, lambda x: x * a, a)
+
+    def power(a):
+        return lax.while_loop(lambda x: x < 10, lambda x: x * a, a)
+
     with xform.disable_jit():
         last, ys = lax.scan(lambda c, x: (c + float(x), {"y": (c, 2)}), 0.0, np.arange(3.0), reverse=True)
         assert float(last) == 3.0 and ys["y"][0].tolist() == [3.0, 2.0, 0.0] and ys["y"][1].tolist() == [2, 2, 2]
