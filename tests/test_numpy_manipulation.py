@@ -274,3 +274,26 @@ def test_item_assignment_points_to_at():
 def test_traced_repeats_need_a_length():
     with pytest.raises(TypeError, match=r"numpy\.repeat: argument repeats .* give total_repeat_length"):
         xform.jit(lambda r: xnp.repeat(xnp.ones(2), r))(xnp.array([1, 2]))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
+def test_keys_move_as_numbers_do(transform):
+    key = xform.random.key(0)
+    keys, other = xform.random.split(key, 6), xform.random.split(xform.random.key(1), 6)
+    data, more = (np.asarray(xform.random.key_data(k)) for k in (keys, other))
+    for function, want in [
+        (lambda a, b: xnp.stack([a, b]), np.stack([data, more])),
+        (lambda a, b: xnp.concatenate([a, b]), np.concatenate([data, more])),
+        (lambda a, b: xnp.where(np.arange(6) < 2, a, b), np.where(np.arange(6)[:, None] < 2, data, more)),
+        (lambda a, b: xnp.reshape(a, (2, 3)).T, data.reshape(2, 3, 2).swapaxes(0, 1)),
+        (lambda a, b: xnp.expand_dims(a, 0), data[None]),
+        (lambda a, b: xnp.roll(b, 1), np.roll(more, 1, 0)),
+        (lambda a, b: xnp.array([a[0], b[0]]), np.stack([data[0], more[0]])),
+        (lambda a, b: xnp.split(a, 2)[1], data[3:]),
+        (lambda a, b: xnp.take(a, np.array([4, 1])), data[[4, 1]]),
+    ]:
+        got = transform(function)(keys, other)
+        assert got.dtype == keys.dtype
+        np.testing.assert_array_equal(np.asarray(xform.random.key_data(got)), want)
+    with pytest.raises(TypeError, match=r"numpy\.sum"):
+        xnp.sum(keys)

@@ -8,7 +8,7 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 
 # ruff: noqa: I001  (several names a line)
 
-from xform.numpy import fft, functional, indexing, linalg, methods, protocols, types, ufuncs, updates
+from xform.numpy import fft, functional, indexing, keys, linalg, methods, protocols, types, ufuncs, updates
 from xform.numpy.creation import (
     arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,
     fromfunction, fromiter, fromstring, full, full_like, geomspace, identity, linspace, logspace, meshgrid,
@@ -99,3 +99,4 @@ from xform.numpy.ufuncs import (
 
 globals().update(types.narrow_types)  # float8_e4m3fn, int4 and others, as many as ml_dtypes has
 functional.install(vars(ufuncs))
+keys.install(globals())

@@ -140,13 +140,13 @@ def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, o
     if order not in _ORDERS:
         raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
     dtype = dtype_argument(name, dtype)
-    out = _converted(name, x, dtype)
+    out = converted(name, x, dtype)
     if out.ndim < ndmin:
         out = lax_reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
     return _placed(name, out, device, out_sharding)
 
 
-def _converted(name: str, x: Any, dtype: Any) -> Any:
+def converted(name: str, x: Any, dtype: Any) -> Any:
     """`x` as array of `dtype`."""
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()

@@ -17,7 +17,7 @@ from xform.lax.comparison import select_n_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
-from xform.numpy import formulas, reductions, ufuncs
+from xform.numpy import formulas, keys, reductions, ufuncs
 from xform.numpy.fast import REFUSALS
 from xform.numpy.promotion import (
     array_of,
@@ -65,8 +65,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     try:
         return _where(condition, x, y, size, fill_value)
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
-        raise
+        if not keys.among(condition, x, y):
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+    return keys.mapped(where, condition, x, y, size=size, fill_value=fill_value)
 
 
 _SCALAR_FITS = {float: "fc", int: "iufc"}

@@ -43,7 +43,14 @@ def array_repr(
 def array_str(
     a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """The elements of an array as text."""
+    """The elements of an array as text.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.array_str(xnp.array([1.23456, 2.0]), precision=2)
+    '[1.23 2.  ]'
+    """
     with printoptions(**_options(max_line_width, precision, suppress_small)):
         return str(a if isinstance(a, Array) else own(a))
 

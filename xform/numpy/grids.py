@@ -41,7 +41,15 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
 
 @api_boundary
 def ix_(*args: Any) -> tuple[Array, ...]:
-    """Vectors as index arrays that select the grid of all their combinations; booleans stand for where they hold."""
+    """Vectors as index arrays that select the grid of all their combinations; booleans stand for where they hold.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> x = xnp.arange(6).reshape(2, 3)
+    >>> x[xnp.ix_(xnp.array([1, 0]), xnp.array([2, 0]))].tolist()
+    [[5, 3], [2, 0]]
+    """
     out = []
     for d, x in enumerate(args):
         x = array_of("ix_", x, f"{d + 1}")

@@ -16,7 +16,7 @@ from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, reshape_p
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.lax.sorting import sort as lax_sort
-from xform.numpy import manipulation
+from xform.numpy import keys, manipulation
 from xform.numpy.creation import arange
 from xform.numpy.elementwise import where
 from xform.numpy.fast import REFUSALS
@@ -76,8 +76,10 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     try:
         return _concatenate("concatenate", _joined("concatenate", arrays, dtype), axis)
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
-        raise
+        if not keys.among(arrays):
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+    return keys.mapped(concatenate, arrays, axis, dtype)
 
 
 def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
@@ -123,8 +125,10 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
             "stack", [broadcast_in_dim_p.bind(a, shape=new, broadcast_dimensions=dims) for a in joined], axis
         )
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
-        raise
+        if not keys.among(arrays):
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+    return keys.mapped(stack, arrays, axis, dtype=dtype)
 
 
 @api_boundary
@@ -324,6 +328,6 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         raise ShapeError(f"numpy.insert: values of {shown(values)} can't be broadcast to {shape}")
     values = expand_to(values, shape)
     places = expand_to(places, (count,))
-    keys = concatenate([places.astype(dtypes.default_int()), arange(n)])
-    _, order = lax_sort((keys, arange(count + n)), 0)
+    order_by = concatenate([places.astype(dtypes.default_int()), arange(n)])
+    _, order = lax_sort((order_by, arange(count + n)), 0)
     return concatenate([values, arr], axis)[(slice(None),) * axis + (order,)]

@@ -18,6 +18,7 @@ from xform.core.trace import Tracer
 from xform.lax.dynamic_slicing import dynamic_slice_in_dim
 from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
 from xform.lax.slicing import concatenate_p, slice_in_dim
+from xform.numpy import keys
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -76,8 +77,10 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         _no_sharding("reshape", out_sharding)
         return _reshape(array_of("reshape", a), shape, order)
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
-        raise
+        if not keys.among(a):
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+    return keys.mapped(reshape, a, shape, order)
 
 
 def _reshape(a: Array, shape: Any, order: str) -> Array:
@@ -274,7 +277,14 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
 
 @api_boundary
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
-    """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced."""
+    """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced.
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> xform.jit(xnp.roll)(xnp.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """
     a = array_of("roll", a)
     if axis is None:
         return _to_shape(roll(_to_shape(a, (a.size,)), shift, 0), a.shape)

@@ -20,11 +20,13 @@ from xform.numpy import (
     creation,
     diagonals,
     elementwise,
+    indexing,
     joining,
     manipulation,
     products,
     reductions,
     searching,
+    selection,
     sorting,
     ufuncs,
 )
@@ -189,6 +191,12 @@ def _flat(self: Array) -> Iterator[Array]:
 
 
 @api_boundary
+def _compress(self: Array, condition: Any, axis: int | None = None) -> Array:
+    """The slices along an axis, or elements, where a condition holds."""
+    return searching.compress(condition, self, axis)
+
+
+@api_boundary
 def _copy(self: Array) -> Array:
     """A copy, with memory of its own."""
     return creation.copy(self)
@@ -203,6 +211,8 @@ _FUNCTIONS = {
     diagonals: "diagonal trace",
     sorting: "argpartition argsort partition sort",
     searching: "nonzero searchsorted",
+    indexing: "take",
+    selection: "choose",
     elementwise: "clip round",
     ufuncs: "conj conjugate",
 }
@@ -226,8 +236,8 @@ def install() -> None:
         "__pow__": _pow, "__rpow__": _rpower, "__matmul__": _matmul, "__rmatmul__": _rmatmul, "__divmod__": _divmod,
         "__rdivmod__": _rdivmod, "__setitem__": _setitem, "__delitem__": _delitem,
         "__contains__": _contains, "__round__": _round, "reshape": _reshape, "transpose": _transpose, "astype": _astype,
-        "flatten": _flatten, "view": _view, "copy": _copy, "T": _t, "mT": _mt, "real": _real, "imag": _imag,
-        "flat": _flat,
+        "flatten": _flatten, "view": _view, "copy": _copy, "compress": _compress, "T": _t, "mT": _mt,
+        "real": _real, "imag": _imag, "flat": _flat,
     }  # fmt: skip
     for name, value in special.items():
         setattr(Array, name, value)

@@ -210,6 +210,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     ----------
     left, right : values below and above; by default the first and last of fp. 'extrapolate': continue the line.
     period : of x; then xp need not be in order, and left and right don't matter
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.interp(xnp.array([0.5, 3.0]), xnp.array([0.0, 1.0]), xnp.array([2.0, 4.0])).tolist()
+    [3.0, 4.0]
     """
     x, xp, fp = array_of("interp", x, "x"), array_of("interp", xp, "xp"), array_of("interp", fp, "fp")
     if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:

@@ -49,9 +49,9 @@ def operand(name: str, x: Any, arg: str = "a") -> Any:
     if hasattr(x, "__jax_array__"):
         return operand(name, x.__jax_array__(), arg)
     if (isinstance(x, Sequence) and not isinstance(x, str | bytes)) or hasattr(x, "__array__"):
-        from xform.numpy.creation import asarray
+        from xform.numpy.creation import converted
 
-        return asarray(x)
+        return converted(name, x, None)
     raise TypeError(f"numpy.{name}: argument {arg} must be an array or a scalar, got {_brief(x)}")
 
 

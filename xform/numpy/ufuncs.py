@@ -3,6 +3,11 @@
 Derivatives and batching are the primitives' own. `fast` says what happens to concrete arrays; `formulas` has the
 functions for which there is no primitive. The ufuncs' methods (``add.reduce`` ...) are attached in `ufunc_methods`.
 
+>>> import xform.numpy as xnp
+>>> x = xnp.array([1.0, 2.0])
+>>> xnp.maximum(x, 1.5).tolist(), xnp.add.reduce(x).item()
+([1.5, 2.0], 3.0)
+
 May import: `numpy.fast`, `numpy.promotion`, `numpy.formulas`, `xform.lax`.
 """
 

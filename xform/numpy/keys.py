@@ -1,0 +1,77 @@
+"""Arrays of random keys in functions that only move elements: `stack`, `where`, `reshape` and their kin.
+
+A key array is an array of numbers with one more axis, so such a function of keys is the function mapped over that axis.
+This is tried when a function has refused its arguments; numbers pay nothing for it.
+
+May import: `xform.core`; `xform.api` within functions.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xform.core import dtypes, tree
+
+_MOVING = (
+    "append array array_split asarray atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to choose "
+    "column_stack concat copy delete dsplit dstack expand_dims flip fliplr flipud hsplit hstack insert "
+    "matrix_transpose moveaxis permute_dims ravel repeat roll rollaxis rot90 select split squeeze swapaxes take "
+    "take_along_axis tile transpose unstack vsplit vstack"
+)
+
+
+def is_key(x: Any) -> bool:
+    """Whether x is an array of random keys."""
+    return isinstance(getattr(x, "dtype", None), dtypes.ExtendedDType) and hasattr(x, "_data")
+
+
+def among(*args: Any) -> bool:
+    """Whether there are keys among (nested) arguments."""
+    return any(among(*x) if isinstance(x, list | tuple) else is_key(x) for x in args)
+
+
+def mapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The result of a function of arrays for keys."""
+    from xform.api.mapping import vmap
+
+    keys: list[Any] = []
+
+    def collect(x: Any) -> None:
+        if isinstance(x, list | tuple):
+            for e in x:
+                collect(e)
+        elif is_key(x):
+            keys.append(x)
+
+    def with_numbers(*numbers: Any) -> Any:
+        left = iter(numbers)
+
+        def replaced(x: Any) -> Any:
+            if isinstance(x, list | tuple):
+                return type(x)(replaced(e) for e in x)
+            return next(left) if is_key(x) else x
+
+        return function(*replaced(args), **kwargs)
+
+    collect(args)
+    out = vmap(with_numbers, -1, -1)(*(k._data for k in keys))
+    return tree.map(type(keys[0]), out)
+
+
+def _for_keys(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            if not among(*args):
+                raise
+        return mapped(function, *args, **kwargs)
+
+    return wrapper
+
+
+def install(functions: dict[str, Any]) -> None:
+    """Let the public functions that only move elements take keys."""
+    for name in _MOVING.split():
+        functions[name] = _for_keys(functions[name])
