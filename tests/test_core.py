@@ -316,6 +316,14 @@ def test_delete():
             lax.sin(x)
 
 
+def test_devices_of_arrays():
+    first, second = xform.devices()[:2]
+    x = xform.numpy.arange(3.0)
+    assert x.devices() == xform.jit(lambda x: x * 2)(x).devices() == {first}
+    assert xform.device_put(x, second).devices() == {second}
+    assert xform.pmap(lambda x: x * 2)(np.ones(2)).devices() == {first, second}
+
+
 def test_block_until_ready():
     x = xform.jit(lax.sin)(np.ones(2))
     assert x.block_until_ready() is x

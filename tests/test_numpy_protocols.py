@@ -151,3 +151,15 @@ def test_conversions():
     assert np.array(xnp.array(V)).flags.writeable and not np.asarray(xnp.array(V)).flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         np.asarray(xnp.array(V))[0] = 1
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit])
+def test_methods_that_select(transform):
+    a = np.arange(6.0).reshape(2, 3)
+    for f in (
+        lambda x: x.take(np.array([0, 5])),
+        lambda x: x.take(np.array([0, 2]), axis=1),
+        lambda x: x.compress([True, False, True], axis=1),
+        lambda x: (x > 1).astype(int).choose([x, -x]),
+    ):
+        np.testing.assert_array_equal(transform(f)(xnp.array(a)), f(a))

@@ -188,6 +188,13 @@ class ArrayImpl(Array):
             buffer = xla.copy_to_device(buffer, device)
         return buffer
 
+    def devices(self) -> set[Any]:
+        """The devices that hold the array; one in host memory is where it would be copied to."""
+        from xform.backends import xla
+
+        buffer = self._device_buffer()
+        return {self._device or xla.devices()[0]} if buffer is None else set(xla.devices_of(buffer))
+
     def delete(self) -> None:
         """Free the memory; using the array afterwards is an error."""
         self._aval = self.aval
