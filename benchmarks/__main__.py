@@ -37,9 +37,7 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "themes", nargs="*", metavar="theme", help=f"some of: {', '.join(THEMES)}; by default all"
-    )
+    parser.add_argument("themes", nargs="*", metavar="theme", help=f"some of: {', '.join(THEMES)}; by default all")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, a shorter unrolled program")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)  # measure one theme in this very process
     options = parser.parse_args()

@@ -99,9 +99,7 @@ def rotated(names: list[str], by: int) -> list[str]:
     return names[by:] + names[:by]
 
 
-def compare(
-    statement: str, namespaces: Mapping[str, dict], setup: str = "pass", **options
-) -> dict[str, float]:
+def compare(statement: str, namespaces: Mapping[str, dict], setup: str = "pass", **options) -> dict[str, float]:
     """`measure` the same statement in each library's namespace."""
     timers = {name: timeit.Timer(statement, setup, globals=space) for name, space in namespaces.items()}
     return measure(timers, **options)

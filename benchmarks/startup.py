@@ -28,8 +28,6 @@ def rows(quick: bool) -> Iterator[Row]:
         for i in range(3 if quick else 9):
             for library in rotated(list(packages), i):
                 script = CLOCK.format(program=program.format(package=packages[library]))
-                output = subprocess.run(
-                    [sys.executable, "-c", script], check=True, capture_output=True, text=True
-                )
+                output = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
                 times[library].append(float(output.stdout))
         yield Row(name, {library: statistics.median(values) for library, values in times.items()})
