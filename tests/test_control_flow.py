@@ -327,6 +327,34 @@ def test_disable_jit_leaves_loops_working():
         assert int(lax.while_loop(lambda i: lt(i, 10 * common.HOST_BUDGET), lambda i: add(i, 1000), 0)) >= 30000
 
 
+@pytest.mark.parametrize("batch_size", [None, 1, 2, 3, 5, 8])
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit])
+def test_map(batch_size, transform):
+    xs = {"a": np.arange(5.0), "b": np.arange(10.0).reshape(5, 2)}
+    scale = np.float64(3.0)
+
+    def f(xs, scale):
+        return lax.map(lambda x: (sin(x["a"]) * scale, {"sum": reduce_sum(x["b"], (0,))}), xs, batch_size=batch_size)
+
+    first, second = transform(f)(xs, scale)
+    np.testing.assert_allclose(first, 3 * np.sin(xs["a"]), rtol=1e-14)
+    assert second["sum"].tolist() == [1.0, 5.0, 9.0, 13.0, 17.0]
+    slope = transform(xform.grad(lambda s: reduce_sum(f(xs, s)[0], (0,))))(scale)
+    assert float(slope) == pytest.approx(np.sin(xs["a"]).sum(), rel=1e-12)
+    assert lax.map(lambda x: x, np.zeros((0, 2)), batch_size=batch_size).shape == (0, 2)
+
+
+def test_bad_arguments_of_map():
+    for xs, size, message in (
+        (np.float64(1), 2, r"lax\.map: xs has rank 0"),
+        ((np.ones(2), np.ones(3)), 2, r"lax\.map: leading lengths differ: xs\[0\]: f64\[2\], xs\[1\]: f64\[3\]"),
+        ((), 2, r"lax\.map: give xs with at least one array$"),
+        (np.ones(2), 0, "batch_size must be at least 1, got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            lax.map(lambda x: x, xs, batch_size=size)
+
+
 def test_disable_jit_runs_loops_as_python():
     """Bodies get values, also under derivatives; vmap decides for each lane, so its conditions stay traced."""
 

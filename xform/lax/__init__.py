@@ -32,7 +32,7 @@ from xform.lax.collectives import (
     pswapaxes,
 )
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
-from xform.lax.control_flow import cond, fori_loop, scan, switch, while_loop
+from xform.lax.control_flow import cond, fori_loop, map, scan, switch, while_loop
 from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
 from xform.lax.dot import Precision, batch_matmul, dot, dot_general
 from xform.lax.dynamic_slicing import (

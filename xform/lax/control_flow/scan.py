@@ -440,7 +440,7 @@ def scan(
     init_leaves, init_tree = tree.flatten(init)
     xs_leaves, xs_tree = tree.flatten(xs)
     xs_leaves = common.as_arrays(xs_leaves)
-    length = _length(xs_leaves, xs_tree, length)
+    length = leading_length("lax.scan", xs_leaves, xs_tree, length)
     if state.disable_jit and length:
         elements = [xs_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in xs_leaves]) for i in range(length)]
         return _python_loop(f, init_tree.unflatten(common.as_arrays(init_leaves)), elements, reverse)
@@ -499,19 +499,22 @@ def _unroll(unroll: int | bool, length: int) -> int:
     return unroll
 
 
-def _length(leaves: Sequence[Any], treedef: Any, length: Any) -> int:
+def leading_length(function: str, leaves: Sequence[Any], treedef: Any, length: Any) -> int:
+    """The common leading length of the rows, which is also `length` if that is given."""
     names = [tree.keystr(path) for path in tree.paths(treedef)]
     for name, x in zip(names, leaves, strict=True):
         if not get_aval(x).shape:
-            raise ValueError(f"lax.scan: xs{name} has rank 0, there is no leading axis to scan over")
+            raise ValueError(f"{function}: xs{name} has rank 0, there is no leading axis to go over")
     lengths = {get_aval(x).shape[0] for x in leaves}
     if length is not None:
         lengths.add(operator.index(length))
     if len(lengths) > 1:
         shapes = ", ".join(f"xs{name}: {get_aval(x).str_short()}" for name, x in zip(names, leaves, strict=True))
         raise ValueError(
-            f"lax.scan: leading lengths differ: {shapes}" + (f", length={length}" if length is not None else "")
+            f"{function}: leading lengths differ: {shapes}" + (f", length={length}" if length is not None else "")
         )
     if not lengths:
-        raise ValueError("lax.scan: give xs with at least one array, or length")
+        raise ValueError(
+            f"{function}: give xs with at least one array" + (", or length" if function == "lax.scan" else "")
+        )
     return lengths.pop()
