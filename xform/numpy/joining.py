@@ -314,6 +314,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         obj = np.flatnonzero(found)
     if is_concrete(obj) and np.any((np.asarray(obj) < -n) | (np.asarray(obj) > n)):
         raise IndexError(f"numpy.insert: obj={obj} is out of bounds for axis {axis} with size {n}")
+    place = int(np.asarray(obj).item()) if is_concrete(obj) and np.size(obj) == 1 else None
     obj = array_of("insert", obj, "obj")
     scalar = not obj.ndim
     places = manipulation.ravel(where(obj < 0, obj + n, obj))
@@ -327,6 +328,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     if broadcast_shapes_of("insert", [values.shape, shape], [values]) != shape:
         raise ShapeError(f"numpy.insert: values of {shown(values)} can't be broadcast to {shape}")
     values = expand_to(values, shape)
+    if place is not None:
+        start = place + n if place < 0 else place
+        return concatenate([slice_in_dim(arr, 0, start, 1, axis), values, slice_in_dim(arr, start, n, 1, axis)], axis)
     places = expand_to(places, (count,))
     order_by = concatenate([places.astype(dtypes.default_int()), arange(n)])
     _, order = lax_sort((order_by, arange(count + n)), 0)

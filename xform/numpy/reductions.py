@@ -397,7 +397,8 @@ _add: Any = np.add.reduce
 def _host_variance(h: Any, axis: int | None, ddof: float, keepdims: Any) -> Any:
     n = h.size if axis is None else h.shape[axis]
     centred = h - np.true_divide(_add(h, axis, None, None, True), h.dtype.type(n))
-    total = _add(centred * centred, axis, None, None, keepdims)
+    centred *= centred  # in place: fresh memory costs more than the operation
+    total = _add(centred, axis, None, None, keepdims)
     return np.true_divide(total, h.dtype.type(n - ddof if n > ddof else 0))
 
 
