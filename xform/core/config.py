@@ -265,7 +265,7 @@ config = Config()
 
 
 def disable_jit(disable: bool = True) -> _Setting:
-    """``with disable_jit():`` jitted functions run as plain Python, for debugging.
+    """``with disable_jit():`` jitted functions, and the bodies of loops, run as plain Python, for debugging.
 
     Examples
     --------
