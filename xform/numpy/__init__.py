@@ -10,9 +10,9 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 
 from xform.numpy import fft, functional, indexing, keys, linalg, methods, protocols, types, ufuncs, updates
 from xform.numpy.creation import (
-    arange, array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile,
-    fromfunction, fromiter, fromstring, full, full_like, geomspace, identity, linspace, logspace, meshgrid,
-    ones, ones_like, tri, tril, triu, vander, zeros, zeros_like,
+    array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,
+    fromiter, fromstring, full, full_like, identity, ones, ones_like, tri, tril, triu, vander, zeros,
+    zeros_like,
 )  # fmt: skip
 from xform.numpy.diagonals import (
     diag, diagflat, diagonal, fill_diagonal, trace,
@@ -42,6 +42,9 @@ from xform.numpy.manipulation import (
     resize, roll, rollaxis, rot90, shape, size, split, squeeze, swapaxes, transpose, trim_zeros, unstack,
     vsplit,
 )  # fmt: skip
+from xform.numpy.nan_reductions import (
+    nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
+)  # fmt: skip
 from xform.numpy.numerics import (
     bartlett, blackman, convolve, correlate, diff, ediff1d, gradient, hamming, hanning, interp, kaiser,
     trapezoid, unwrap,
@@ -55,10 +58,12 @@ from xform.numpy.polynomials import (
 from xform.numpy.products import (
     cross, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot, vdot, vecdot, vecmat,
 )  # fmt: skip
+from xform.numpy.ranges import (
+    arange, geomspace, linspace, logspace, meshgrid,
+)  # fmt: skip
 from xform.numpy.reductions import (
     all, amax, amin, any, argmax, argmin, average, count_nonzero, cumprod, cumsum, cumulative_prod,
-    cumulative_sum, max, mean, min, minmax, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean,
-    nanmin, nanprod, nanstd, nansum, nanvar, prod, ptp, std, sum, var,
+    cumulative_sum, max, mean, min, minmax, prod, ptp, std, sum, var,
 )  # fmt: skip
 from xform.numpy.searching import (
     argwhere, bincount, compress, digitize, extract, flatnonzero, nonzero, ravel_multi_index, searchsorted,

@@ -1,12 +1,11 @@
-"""Arrays from values, from shapes, from counting, and from other arrays.
+"""Arrays from values, from shapes, and from other arrays.
 
 With no trace under way the arrays are made by NumPy. While a function is staged, those that only depend on shapes
-(``zeros``, ``eye``, ``arange``) become operations of the program, so that no large constants travel with it.
+(``zeros``, ``eye``) become operations of the program, so that no large constants travel with it.
 
 May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.core`.
 """
 
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from xform.core.array import Array, ArrayImpl, own
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, convert_host, iota
+from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, convert_host
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
@@ -27,22 +26,18 @@ from xform.numpy.promotion import (
     SCALARS,
     array_of,
     broadcast_shapes_of,
-    canonical_axis,
-    concrete,
     dtype_argument,
     expand_to,
     is_concrete,
-    promote,
     shape_argument,
     shown,
-    strong,
     to_dtype,
 )
 
 # ---- Placement ---------------------------------------------------------------------------------------------
 
 
-def _placed(name: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
+def placed(name: str, x: Any, device: Any, out_sharding: Any = None) -> Any:
     """`x` on a device."""
     if out_sharding is not None:
         raise NotImplementedError(f"numpy.{name}: out_sharding is not supported yet")
@@ -143,7 +138,7 @@ def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, o
     out = converted(name, x, dtype)
     if out.ndim < ndmin:
         out = lax_reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
-    return _placed(name, out, device, out_sharding)
+    return placed(name, out, device, out_sharding)
 
 
 def converted(name: str, x: Any, dtype: Any) -> Any:
@@ -269,7 +264,7 @@ def _astype(x: Array, dtype: Any, device: Any) -> Array:
         warnings.warn(text, np.exceptions.ComplexWarning, stacklevel=4)
     if type(x) is ArrayImpl and state.fast and x._host is not None and device is None:
         return x if found is x._host.dtype and not x._weak else ArrayImpl(_converted_on_host(x._host, found))
-    return _placed("astype", convert(x, found), device)
+    return placed("astype", convert(x, found), device)
 
 
 def _converted_on_host(value: Any, dtype: Any) -> Any:
@@ -286,7 +281,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     value = np.from_dlpack(x)
     if value.dtype not in dtypes.kinds:
         raise TypeError(f"numpy.from_dlpack: dtype {value.dtype} is not supported")
-    return _placed("from_dlpack", own(value) if copy else ArrayImpl(value), device)
+    return placed("from_dlpack", own(value) if copy else ArrayImpl(value), device)
 
 
 @api_boundary
@@ -324,6 +319,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     [[True, False], [False, True]]
     """
     from xform.api.mapping import vmap
+    from xform.numpy.ranges import arange
 
     shape = shape_argument("fromfunction", shape)
 
@@ -353,7 +349,7 @@ def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Ca
                 out: Any = ArrayImpl(make(shape, found))
             else:
                 out = broadcast_in_dim_p.bind(found.type(value), shape=shape, broadcast_dimensions=())
-            return _placed(name, out, device, out_sharding)
+            return placed(name, out, device, out_sharding)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
@@ -383,7 +379,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
         out: Any = ArrayImpl(np.full(shape, value._value(), dtype))
     else:
         out = expand_to(value, shape)
-    return _placed("full", out, device, out_sharding)
+    return placed("full", out, device, out_sharding)
 
 
 def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
@@ -393,7 +389,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
     found = dtypes.dtype(a) if dtype is None else dtype_argument(name, dtype)
     shape = tuple(a.shape) if shape is None else shape_argument(name, shape)
     out: Any = ArrayImpl(np.full(shape, value, found)) if state.fast else lax_full(shape, value, found)
-    return _placed(name, convert(out, found, True) if weak else out, device, out_sharding)
+    return placed(name, convert(out, found, True) if weak else out, device, out_sharding)
 
 
 @api_boundary
@@ -426,7 +422,7 @@ def full_like(
     return full(a.shape if shape is None else shape, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 
-def _integer(name: str, arg: str, value: Any) -> int:
+def known_integer(name: str, arg: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError as error:
@@ -437,13 +433,13 @@ def _integer(name: str, arg: str, value: Any) -> int:
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """Ones on the k-th diagonal of an (N, M) matrix, zeros elsewhere."""
     found = dtype_argument("eye", dtype) or dtypes.default_float()
-    rows, k = _integer("eye", "N", N), _integer("eye", "k", k)
-    columns = rows if M is None else _integer("eye", "M", M)
+    rows, k = known_integer("eye", "N", N), known_integer("eye", "k", k)
+    columns = rows if M is None else known_integer("eye", "M", M)
     if rows < 0 or columns < 0:
         raise ValueError(f"numpy.eye: N and M must not be negative, got {rows} and {columns}")
     if state.fast:
-        return _placed("eye", ArrayImpl(np.eye(rows, columns, k, found)), device)
-    return _placed("eye", convert(_diagonal_mask(rows, columns, k), found), device)
+        return placed("eye", ArrayImpl(np.eye(rows, columns, k, found)), device)
+    return placed("eye", convert(_diagonal_mask(rows, columns, k), found), device)
 
 
 def _diagonal_mask(rows: int, columns: int, k: int) -> Any:
@@ -461,8 +457,8 @@ def identity(n: Any, dtype: Any = None) -> Array:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """Ones at and below the k-th diagonal of an (N, M) matrix, zeros above."""
     found = dtype_argument("tri", dtype) or dtypes.default_float()
-    rows, k = _integer("tri", "N", N), _integer("tri", "k", k)
-    columns = rows if M is None else _integer("tri", "M", M)
+    rows, k = known_integer("tri", "N", N), known_integer("tri", "k", k)
+    columns = rows if M is None else known_integer("tri", "M", M)
     if state.fast:
         return ArrayImpl(np.tri(rows, columns, k, found))
     return convert(_lower_mask((rows, columns), k), found)
@@ -477,7 +473,7 @@ def _lower_mask(shape: Sequence[int], k: int) -> Any:
 
 
 def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
-    m, k = array_of(name, m, "m"), _integer(name, "k", k)
+    m, k = array_of(name, m, "m"), known_integer(name, "k", k)
     if m.ndim < 2:
         raise ValueError(f"numpy.{name}: m must have at least two axes, got {shown(m)}")
     mask = expand_to(_lower_mask(m.shape, k if lower else k - 1), m.shape)
@@ -503,177 +499,13 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     x = array_of("vander", x, "x")
     if x.ndim != 1:
         raise ValueError(f"numpy.vander: x must have one axis, got {shown(x)}")
-    n = x.shape[0] if N is None else _integer("vander", "N", N)
+    n = x.shape[0] if N is None else known_integer("vander", "N", N)
     if n < 0:
         raise ValueError(f"numpy.vander: N must not be negative, got {n}")
     powers = range(n) if increasing else range(n - 1, -1, -1)
     if not n:
         return zeros((x.shape[0], 0), x.dtype)
     return lax_concatenate([lax_reshape(x**p, (x.shape[0], 1)) for p in powers], 1)
-
-
-# ---- Counting ----------------------------------------------------------------------------------------------
-
-
-def _known(name: str, **values: Any) -> list[Any]:
-    """Arguments that must be known while tracing, as Python or NumPy scalars."""
-    out = []
-    for arg, v in values.items():
-        if isinstance(v, Array | np.ndarray):
-            v = concrete(name, v, arg, "Its value decides the shape: make it static (static_argnums).")
-            if v.ndim:
-                raise ValueError(f"numpy.{name}: {arg} must be a scalar, got shape {v.shape}")
-            v = v[()]
-        out.append(v)
-    return out
-
-
-def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
-    """Evenly spaced values: start, start + step, ... before stop; with one argument, 0, 1, ... before it."""
-    if type(start) is int and stop is step is dtype is device is out_sharding is None and state.fast:
-        return ArrayImpl(np.arange(start, dtype=dtypes.default_int()))
-    try:
-        return _placed("arange", _arange(start, stop, step, dtype), device, out_sharding)
-    except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
-        raise
-
-
-def _arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    start, stop, step = _known("arange", start=start, stop=stop, step=step)
-    if stop is None:
-        start, stop = 0, start
-    step = 1 if step is None else step
-    found = dtype_argument("arange", dtype) or dtypes.result_type(start, stop, step)
-    if step == 0:
-        raise ValueError("numpy.arange: step must not be 0")
-    counts = dtypes.kinds[found] in "iu" and all(isinstance(v, int | np.integer) for v in (start, stop, step))
-    if state.fast or not counts:
-        return ArrayImpl(_count_on_host(start, stop, step, found))
-    size = max(0, -((int(start) - int(stop)) // int(step)))
-    out = iota(found, size)
-    out = out if step == 1 else out * int(step)
-    return out if start == 0 else out + int(start)
-
-
-def _count_on_host(start: Any, stop: Any, step: Any, dtype: Any) -> np.ndarray:
-    host: Any = np.arange
-    return host(start, stop, step, dtype if dtype.kind != "V" else None).astype(dtype, copy=False)
-
-
-@api_boundary
-def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
-    """`num` evenly spaced values from start to stop, along a new axis for arrays; with `retstep` also their distance.
-
-    Integers are rounded down if an integer `dtype` is asked for. start and stop may be traced, num not.
-    """
-    (num,) = _known("linspace", num=num)
-    num = _integer("linspace", "num", num)
-    if num < 0:
-        raise ValueError(f"numpy.linspace: num must not be negative, got {num}")
-    found = dtype_argument("linspace", dtype)
-    start, stop = array_of("linspace", start, "start"), array_of("linspace", stop, "stop")
-    computed = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
-    start, stop = convert(start, computed), convert(stop, computed)
-    shape = broadcast_shapes_of("linspace", [start.shape, stop.shape], [start, stop])
-    axis = canonical_axis("linspace", axis, len(shape) + 1)
-    if state.fast and is_concrete(start, stop):
-        host: Any = np.linspace
-        values, gap = host(start._value(), stop._value(), num, endpoint, True, computed, axis)
-        out: Any = ArrayImpl(values)
-        step: Any = ArrayImpl(np.asarray(gap, computed))
-    else:
-        out, step = _staged_linspace(expand_to(start, shape), expand_to(stop, shape), num, endpoint, axis)
-    if found is not None:
-        out = convert(out, found) if found.kind not in "iu" else convert(_floor(out), found)
-    out = _placed("linspace", out, device)
-    return (out, step) if retstep else out
-
-
-def _floor(x: Any) -> Any:
-    from xform.numpy.ufuncs import floor
-
-    return floor(x)
-
-
-def _staged_linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple[Any, Any]:
-    parts = num - 1 if endpoint else num
-    delta = stop - start
-    step = delta / parts if parts > 0 else delta * math.nan
-    shape = (*start.shape[:axis], num, *start.shape[axis:])
-    dims = tuple(d for d in range(len(shape)) if d != axis)
-    from xform.lax.shapes import broadcast_in_dim
-
-    first, gap = (broadcast_in_dim(v, shape, dims) for v in (start, step if parts > 0 else delta))
-    count = broadcasted_iota(np.int64, shape, axis)
-    out = first + gap * convert(count, start.dtype)
-    if endpoint and num > 1:
-        out = select_n_p.bind(count == num - 1, out, broadcast_in_dim(stop, shape, dims))
-    return out, step
-
-
-@api_boundary
-def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Array:
-    """`num` values from base**start to base**stop, evenly spaced in their logarithms."""
-    found = dtype_argument("logspace", dtype)
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
-    base = array_of("logspace", base, "base")
-    if base.ndim:
-        shape = (*base.shape[:axis], 1, *base.shape[axis:]) if axis >= 0 else (*base.shape, 1)
-        base = lax_reshape(base, shape)
-    out = base**exponents
-    return strong(out) if found is None else convert(out, found)
-
-
-@api_boundary
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
-    """`num` values from start to stop with one ratio between neighbours; neither may be 0."""
-    found = dtype_argument("geomspace", dtype)
-    start, stop = (strong(array_of("geomspace", v)) for v in promote("geomspace", start, stop))
-    computed = dtypes.to_inexact_dtype(start.dtype)
-    start, stop = convert(start, computed), convert(stop, computed)
-    if state.fast and is_concrete(start, stop):
-        if np.any(start._value() == 0) or np.any(stop._value() == 0):
-            raise ValueError("numpy.geomspace: start and stop must not be 0")
-        out: Any = ArrayImpl(np.geomspace(start._value(), stop._value(), num, endpoint, computed, axis))
-        return out if found is None else convert(out, found)
-    from xform.numpy.ufuncs import exp, log
-
-    shape = broadcast_shapes_of("geomspace", [start.shape, stop.shape], [start, stop])
-    start, stop = expand_to(start, shape), expand_to(stop, shape)
-    axis = canonical_axis("geomspace", axis, len(shape) + 1)
-    zero = start * 0
-    exponents = linspace(zero, log(stop / start), num, endpoint, axis=axis)
-    first = lax_reshape(start, (*shape[:axis], 1, *shape[axis:]))
-    out = first * exp(exponents)
-    return out if found is None else convert(out, found)
-
-
-@api_boundary
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
-    """Coordinate arrays of the grid that vectors span; with ``indexing="xy"`` the first two axes are exchanged."""
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"numpy.meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
-    arrays = [array_of("meshgrid", x, f"{i + 1}") for i, x in enumerate(xi)]
-    if any(a.ndim > 1 for a in arrays):
-        raise ValueError(f"numpy.meshgrid: arguments must have at most one axis, got {', '.join(map(shown, arrays))}")
-    order = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
-        order[:2] = [1, 0]
-    lengths = [a.size for a in arrays]
-    full_shape = tuple(lengths[order.index(d)] for d in range(len(arrays)))
-    out = []
-    for a, place in zip(arrays, order, strict=True):
-        a = lax_reshape(a, tuple(a.size if d == place else 1 for d in range(len(arrays))))
-        out.append(a if sparse else expand_to(a, full_shape))
-    return out
 
 
 dtypes.ScalarType.make = lambda x, dtype: asarray(x, dtype)

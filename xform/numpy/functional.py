@@ -18,7 +18,6 @@ from xform.lax.control_flow import scan
 from xform.lax.shapes import squeeze_p
 from xform.lax.slicing import slice_in_dim
 from xform.numpy import manipulation
-from xform.numpy.creation import arange
 from xform.numpy.elementwise import where as choose
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import (
@@ -30,6 +29,7 @@ from xform.numpy.promotion import (
     no_out,
     shown,
 )
+from xform.numpy.ranges import arange
 
 _CORE = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"^{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*$")

@@ -14,9 +14,9 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.errors import api_boundary
 from xform.lax.shapes import broadcasted_iota, convert, reshape_p
 from xform.numpy import manipulation
-from xform.numpy.creation import arange, linspace
 from xform.numpy.joining import concatenate, stack
 from xform.numpy.promotion import array_of, dtype_argument, promote, shape_argument, shown
+from xform.numpy.ranges import arange, linspace
 from xform.numpy.searching import nonzero
 
 s_, index_exp = np.s_, np.index_exp

@@ -17,7 +17,6 @@ from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, resh
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.lax.sorting import sort as lax_sort
 from xform.numpy import keys, manipulation
-from xform.numpy.creation import arange
 from xform.numpy.elementwise import where
 from xform.numpy.fast import REFUSALS
 from xform.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d
@@ -36,6 +35,7 @@ from xform.numpy.promotion import (
     shape_argument,
     shown,
 )
+from xform.numpy.ranges import arange
 
 
 def _hosts(arrays: Any) -> list[Any] | None:

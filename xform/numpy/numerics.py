@@ -18,7 +18,6 @@ from xform.lax.shapes import convert, reshape_p
 from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions, ufuncs
-from xform.numpy.creation import arange
 from xform.numpy.elementwise import where
 from xform.numpy.fast import REFUSALS
 from xform.numpy.joining import concatenate
@@ -34,6 +33,7 @@ from xform.numpy.promotion import (
     shown,
     strong,
 )
+from xform.numpy.ranges import arange
 from xform.numpy.searching import searchsorted
 
 # ---- Differences and integrals -----------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from xform.core.errors import api_boundary
 from xform.lax.shapes import broadcast_in_dim_p, convert, rev_p
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions, statistics, ufuncs
-from xform.numpy.creation import linspace
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import array_of, concrete, is_several, shown
+from xform.numpy.ranges import linspace
 
 _KEYWORDS = {
     "constant": ("constant_values",), "edge": (), "empty": (), "wrap": (), "linear_ramp": ("end_values",),

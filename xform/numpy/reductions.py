@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, products, extremes and their places, moments, cumulative ones, and those that skip NaN.
+"""Reductions over axes: sums, products, extremes and their places, moments, and cumulative ones.
 
 All take ``axis`` (an int, several, or None for all), most ``keepdims``, ``initial`` and ``where`` as in NumPy.
 Sums and products of booleans and narrow integers have the default integer type, means of integers the default float.
@@ -54,7 +54,7 @@ def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, .
     return tuple(1 if d in axes else n for d, n in enumerate(shape))
 
 
-def _mask(name: str, where: Any, a: Array) -> Any:
+def mask_of(name: str, where: Any, a: Array) -> Any:
     """The argument `where`, as booleans of the shape of `a`."""
     where = array_of(name, where, "where")
     if where.dtype != bool:
@@ -70,7 +70,7 @@ def reduce_by(
     """Bind a reduction; elements outside `where` are replaced by `identity`. Returns the axes, too."""
     axes = canonical_axes(name, axis, a.ndim)
     if where is not None:
-        a = select_n_p.bind(_mask(name, where, a), a.dtype.type(identity), a)
+        a = select_n_p.bind(mask_of(name, where, a), a.dtype.type(identity), a)
     out = p.bind(a, axes=tuple(sorted(axes))) if axes else a
     if keepdims:
         out = lax_reshape(out, reduced_shape(a.shape, axes))
@@ -319,7 +319,7 @@ def mean(
 
 def _mean(name: str, a: Array, axis: Any, dtype: Any, keepdims: Any, where: Any) -> Array:
     final, computed = _computing_dtype(name, a, dtype)
-    where = None if where is None else _mask(name, where, a)
+    where = None if where is None else mask_of(name, where, a)
     total, axes = reduce_by(name, rd.reduce_sum_p, convert(a, computed), axis, keepdims, where, 0)
     return convert(total / _count(a, axes, where, keepdims, _real(computed)), final)
 
@@ -337,7 +337,7 @@ def var(
 
     `mean`, if it is known already, must have the reduced axes with length 1. `correction` is another name of `ddof`.
     """
-    return _variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @api_boundary
@@ -346,10 +346,10 @@ def std(
     *, where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """Standard deviation over axes: the square root of `var`."""
-    return ufuncs.sqrt(_variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    return ufuncs.sqrt(variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
-def _variance(
+def variance(
     name: str,
     a: Any,
     axis: Any,
@@ -380,7 +380,7 @@ def _variance(
         ddof = correction
     a = array_of(name, a)
     final, computed = _computing_dtype(name, a, dtype)
-    where = None if where is None else _mask(name, where, a)
+    where = None if where is None else mask_of(name, where, a)
     a = convert(a, computed)
     if mean is None:
         mean = _mean(name, a, axis, None, True, where)
@@ -491,139 +491,3 @@ cumulative_sum = _standard_cumulative(
 cumulative_prod = _standard_cumulative(
     "cumulative_prod", cumprod_p, 1, "Products of the elements up to each one; `include_initial` puts a 1 before them."
 )
-
-# ---- Without NaN -------------------------------------------------------------------------------------------
-
-
-def _valid(name: str, a: Any, where: Any = None) -> tuple[Array, Any]:
-    """The array, and where it is to be counted: not NaN, and in `where`."""
-    a = array_of(name, a)
-    valid = ~ufuncs.isnan(a)
-    return a, valid if where is None else valid & _mask(name, where, a)
-
-
-def _replacing(name: str, reduction: Callable[..., Array], replacement: int, doc: str) -> Callable[..., Array]:
-    @api_boundary
-    def function(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
-    ) -> Array:
-        a, _ = _valid(name, a)
-        filled = select_n_p.bind(ufuncs.isnan(a), a, a.dtype.type(replacement))
-        return reduction(filled, axis, dtype, out, keepdims, initial, where)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
-nansum = _replacing("nansum", sum, 0, "`sum` that takes NaN as 0.")
-nanprod = _replacing("nanprod", prod, 1, "`prod` that takes NaN as 1.")
-
-
-def _extreme_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
-    @api_boundary
-    def function(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-    ) -> Array:
-        a, valid = _valid(name, a)
-        if not dtypes.issubdtype(a.dtype, np.inexact):
-            return reduction(a, axis, out, keepdims, initial, where)
-        filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
-        result = reduction(filled, axis, out, keepdims, initial, where)
-        if initial is not None:
-            return result
-        return select_n_p.bind(any(valid, axis, keepdims=keepdims), result.dtype.type(np.nan), result)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
-nanmax = _extreme_without_nan(
-    "nanmax", max, rd.lowest, "`max` of what is not NaN; NaN if all are (no warning is given)."
-)
-nanmin = _extreme_without_nan(
-    "nanmin", min, rd.highest, "`min` of what is not NaN; NaN if all are (no warning is given)."
-)
-
-
-def _place_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
-    @api_boundary
-    def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
-        a, valid = _valid(name, a)
-        if not dtypes.issubdtype(a.dtype, np.inexact):
-            return reduction(a, axis, out, keepdims)
-        filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
-        place = reduction(filled, axis, out, keepdims)
-        return select_n_p.bind(any(valid, axis, keepdims=bool(keepdims)), place.dtype.type(-1), place)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
-
-
-nanargmax = _place_without_nan(
-    "nanargmax", argmax, rd.lowest, "`argmax` of what is not NaN; -1 if all are (NumPy raises ValueError)."
-)
-nanargmin = _place_without_nan(
-    "nanargmin", argmin, rd.highest, "`argmin` of what is not NaN; -1 if all are (NumPy raises ValueError)."
-)
-
-
-@api_boundary
-def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Array:
-    """`mean` of what is not NaN."""
-    a, valid = _valid("nanmean", a, where)
-    return mean(a, axis, dtype, out, keepdims, where=valid)
-
-
-@api_boundary
-def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
-) -> Array:  # fmt: skip
-    """`var` of what is not NaN."""
-    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
-
-
-@api_boundary
-def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
-) -> Array:  # fmt: skip
-    """`std` of what is not NaN."""
-    return ufuncs.sqrt(_variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))
-
-
-def _variance_without_nan(
-    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any
-) -> Array:
-    a, valid = _valid(name, a, where)
-    filled = select_n_p.bind(valid, a.dtype.type(0), a)  # so that no NaN spoils the derivative
-    result = _variance(name, filled, axis, dtype, out, ddof, keepdims, valid, mean, None)
-    if not dtypes.issubdtype(result.dtype, np.floating):
-        return result
-    enough = sum(valid, axis, keepdims=keepdims) > ddof
-    return select_n_p.bind(enough, result.dtype.type(np.nan), result)
-
-
-@api_boundary
-def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
-    """`cumsum` that takes NaN as 0."""
-    a, valid = _valid("nancumsum", a)
-    return cumsum(select_n_p.bind(valid, a.dtype.type(0), a), axis, dtype, out)
-
-
-@api_boundary
-def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
-    """`cumprod` that takes NaN as 1."""
-    a, valid = _valid("nancumprod", a)
-    return cumprod(select_n_p.bind(valid, a.dtype.type(1), a), axis, dtype, out)

@@ -18,10 +18,10 @@ from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation, reductions, ufuncs
-from xform.numpy.creation import arange
 from xform.numpy.elementwise import where
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import array_of, canonical_axis, concrete, promote, strong
+from xform.numpy.ranges import arange
 from xform.numpy.searching import places, searchsorted
 
 _SIZE = "The size of the result depends on its values: give size= (and fill_value=)."

@@ -17,7 +17,6 @@ from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import indexing, manipulation, reductions, ufuncs
-from xform.numpy.creation import arange, linspace
 from xform.numpy.elementwise import clip, where
 from xform.numpy.joining import concatenate
 from xform.numpy.products import dot
@@ -33,6 +32,7 @@ from xform.numpy.promotion import (
     shown,
     strong,
 )
+from xform.numpy.ranges import arange, linspace
 from xform.numpy.searching import bincount, searchsorted
 
 # ---- Quantiles ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ inf, nan, newaxis = np.inf, np.nan, None
 
 ndarray = Array
 can_cast, finfo, iinfo, isdtype = dtypes.can_cast, dtypes.finfo, dtypes.iinfo, dtypes.isdtype
-issubdtype, promote_types = dtypes.issubdtype, dtypes.promote_types
+promote_types = dtypes.promote_types
 dtype = np.dtype
 ComplexWarning = np.exceptions.ComplexWarning
 
@@ -37,6 +37,11 @@ single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 #: The narrow types, by name.
 narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is another, or below it in NumPy's hierarchy; narrow types and bfloat16 have their places in it."""
+    return dtypes.issubdtype(arg1, arg2)
 
 
 def result_type(*args: Any) -> np.dtype:

@@ -1,0 +1,154 @@
+"""Reductions that skip NaN.
+
+They replace NaN by what changes nothing before they reduce, so that it does not spoil the derivative either.
+
+May import: `numpy.promotion`, `numpy.ufuncs`, `numpy.reductions`, `xform.lax`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from xform.core import dtypes
+from xform.core.array import Array
+from xform.core.errors import api_boundary
+from xform.lax import reductions as rd
+from xform.lax.comparison import select_n_p
+from xform.numpy import ufuncs
+from xform.numpy.promotion import array_of
+from xform.numpy.reductions import any, argmax, argmin, cumprod, cumsum, mask_of, max, mean, min, prod, sum, variance
+
+
+def _valid(name: str, a: Any, where: Any = None) -> tuple[Array, Any]:
+    """The array, and where it is to be counted: not NaN, and in `where`."""
+    a = array_of(name, a)
+    valid = ~ufuncs.isnan(a)
+    return a, valid if where is None else valid & mask_of(name, where, a)
+
+
+def _replacing(name: str, reduction: Callable[..., Array], replacement: int, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
+        a, _ = _valid(name, a)
+        filled = select_n_p.bind(ufuncs.isnan(a), a, a.dtype.type(replacement))
+        return reduction(filled, axis, dtype, out, keepdims, initial, where)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+nansum = _replacing("nansum", sum, 0, "`sum` that takes NaN as 0.")
+nanprod = _replacing("nanprod", prod, 1, "`prod` that takes NaN as 1.")
+
+
+def _extreme_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Array:
+        a, valid = _valid(name, a)
+        if not dtypes.issubdtype(a.dtype, np.inexact):
+            return reduction(a, axis, out, keepdims, initial, where)
+        filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
+        result = reduction(filled, axis, out, keepdims, initial, where)
+        if initial is not None:
+            return result
+        return select_n_p.bind(any(valid, axis, keepdims=keepdims), result.dtype.type(np.nan), result)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+nanmax = _extreme_without_nan(
+    "nanmax", max, rd.lowest, "`max` of what is not NaN; NaN if all are (no warning is given)."
+)
+nanmin = _extreme_without_nan(
+    "nanmin", min, rd.highest, "`min` of what is not NaN; NaN if all are (no warning is given)."
+)
+
+
+def _place_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
+    @api_boundary
+    def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
+        a, valid = _valid(name, a)
+        if not dtypes.issubdtype(a.dtype, np.inexact):
+            return reduction(a, axis, out, keepdims)
+        filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
+        place = reduction(filled, axis, out, keepdims)
+        return select_n_p.bind(any(valid, axis, keepdims=bool(keepdims)), place.dtype.type(-1), place)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+nanargmax = _place_without_nan(
+    "nanargmax", argmax, rd.lowest, "`argmax` of what is not NaN; -1 if all are (NumPy raises ValueError)."
+)
+nanargmin = _place_without_nan(
+    "nanargmin", argmin, rd.highest, "`argmin` of what is not NaN; -1 if all are (NumPy raises ValueError)."
+)
+
+
+@api_boundary
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Array:
+    """`mean` of what is not NaN."""
+    a, valid = _valid("nanmean", a, where)
+    return mean(a, axis, dtype, out, keepdims, where=valid)
+
+
+@api_boundary
+def nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    where: Any = None, mean: Any = None,
+) -> Array:  # fmt: skip
+    """`var` of what is not NaN."""
+    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
+
+
+@api_boundary
+def nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
+    where: Any = None, mean: Any = None,
+) -> Array:  # fmt: skip
+    """`std` of what is not NaN."""
+    return ufuncs.sqrt(_variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))
+
+
+def _variance_without_nan(
+    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any
+) -> Array:
+    a, valid = _valid(name, a, where)
+    filled = select_n_p.bind(valid, a.dtype.type(0), a)  # so that no NaN spoils the derivative
+    result = variance(name, filled, axis, dtype, out, ddof, keepdims, valid, mean, None)
+    if not dtypes.issubdtype(result.dtype, np.floating):
+        return result
+    enough = sum(valid, axis, keepdims=keepdims) > ddof
+    return select_n_p.bind(enough, result.dtype.type(np.nan), result)
+
+
+@api_boundary
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
+    """`cumsum` that takes NaN as 0."""
+    a, valid = _valid("nancumsum", a)
+    return cumsum(select_n_p.bind(valid, a.dtype.type(0), a), axis, dtype, out)
+
+
+@api_boundary
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
+    """`cumprod` that takes NaN as 1."""
+    a, valid = _valid("nancumprod", a)
+    return cumprod(select_n_p.bind(valid, a.dtype.type(1), a), axis, dtype, out)
