@@ -213,7 +213,7 @@ def malformed():
     yield (
         "operands that do not fit",
         Jaxpr([], [a, b], [c], [Eqn(add_p, [a, b], {}, [c])]),
-        r"add.*f64\[\], f32\[\]",
+        r"equation '.*add.*': .*f64\[\], f32\[\]",
     )
     a, b = var(), var()
     yield "undefined result", Jaxpr([], [a], [b], []), "not defined, in the results"
@@ -223,7 +223,7 @@ def malformed():
 
 @pytest.mark.parametrize(("what", "jaxpr", "message"), list(malformed()), ids=lambda x: x if isinstance(x, str) else "")
 def test_the_checker_refuses(what, jaxpr, message):
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(JaxprTypeError, match=message):
         check_jaxpr(jaxpr)
 
 

@@ -245,32 +245,38 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     """
     defined: set[int] = set()
 
-    def define(var: Var, where: str) -> None:
+    def define(var: Var, where: Any) -> None:
         if id(var) in defined:
-            raise JaxprTypeError(f"variable defined twice, in {where}:\n{jaxpr}")
+            raise JaxprTypeError(f"variable defined twice, in {_where(where)}:\n{jaxpr}")
         defined.add(id(var))
 
-    def check_use(atom: Atom, where: str) -> None:
+    def check_use(atom: Atom, where: Any) -> None:
         if type(atom) is not Literal and id(atom) not in defined:
-            raise JaxprTypeError(f"variable of {atom.aval} used but not defined, in {where}:\n{jaxpr}")
+            raise JaxprTypeError(f"variable of {atom.aval} used but not defined, in {_where(where)}:\n{jaxpr}")
 
     for var in itertools.chain(jaxpr.constvars, jaxpr.invars):
         define(var, "the inputs")
     for eqn in jaxpr.eqns:
-        where = f"equation '{eqn}'"
         for atom in eqn.invars:
-            check_use(atom, where)
-        expected = eqn.primitive.abstract_eval(*[v.aval for v in eqn.invars], **eqn.params)
+            check_use(atom, eqn)
+        try:
+            expected = eqn.primitive.abstract_eval(*[v.aval for v in eqn.invars], **eqn.params)
+        except (TypeError, ValueError) as error:
+            raise JaxprTypeError(f"{_where(eqn)}: {error}, in:\n{jaxpr}") from error
         expected = list(expected) if eqn.primitive.multiple_results else [expected]
         if [a.strong for a in expected] != [v.aval.strong for v in eqn.outvars]:
             found = [v.aval for v in eqn.outvars]
-            raise JaxprTypeError(f"{where} has results {found}, its operands give {expected}, in:\n{jaxpr}")
+            raise JaxprTypeError(f"{_where(eqn)} has results {found}, its operands give {expected}, in:\n{jaxpr}")
         for inner in subjaxprs(eqn.params):
             check_jaxpr(inner)
         for var in eqn.outvars:
-            define(var, where)
+            define(var, eqn)
     for atom in jaxpr.outvars:
         check_use(atom, "the results")
+
+
+def _where(place: Any) -> str:
+    return place if isinstance(place, str) else f"equation '{place}'"
 
 
 # Printing, in JAX's notation.
