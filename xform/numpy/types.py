@@ -40,7 +40,7 @@ narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is another, or below it in NumPy's hierarchy; narrow types and bfloat16 have their places in it."""
+    """Whether a dtype is another or below it in NumPy's hierarchy, in which bfloat16 and the like have their places."""
     return dtypes.issubdtype(arg1, arg2)
 
 
