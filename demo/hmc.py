@@ -98,9 +98,7 @@ def make_block(log_density: Callable, length: int, trajectory: float, max_steps:
             keys = random.split(key_chains, chains)
             positions, acceptance, diverged = move(size, steps, scale, positions, keys)
             updated = step_size.update(jnp.mean(acceptance))
-            step_size = StepSize(
-                *(jnp.where(adapting, new, old) for new, old in zip(updated, step_size, strict=True))
-            )
+            step_size = StepSize(*(jnp.where(adapting, new, old) for new, old in zip(updated, step_size, strict=True)))
             return (positions, step_size), (positions, acceptance, diverged)
 
         keys = random.split(key, length)
@@ -159,9 +157,7 @@ def sample(
     kept, acceptances, divergences = [], [], 0
     for i, key in enumerate(random.split(random.key(seed), total_blocks)):
         adapting = i < warmup_blocks
-        positions, step_size, history, acceptance, diverged = block(
-            positions, step_size, scale, key, adapting
-        )
+        positions, step_size, history, acceptance, diverged = block(positions, step_size, scale, key, adapting)
         kept.append(np.asarray(history))
         if i < warmup_blocks - 1:
             # The later half of all draws so far estimates the covariance; the step size has to follow it.

@@ -36,9 +36,7 @@ PUBLISHED = {
     "sigma of lynx": (0.25, 0.04),
 }
 
-STEPS_PER_YEAR = (
-    10  # at the posterior's mean the solution is off by 1e-6 of itself; the posterior's width is 1e-1
-)
+STEPS_PER_YEAR = 10  # at the posterior's mean the solution is off by 1e-6 of itself; the posterior's width is 1e-1
 SPREAD = 0.2  # of the points where chains start, in logarithms: about twice the posterior's
 
 HERE = Path(__file__).parent
@@ -145,9 +143,7 @@ def report(samples: hmc.Samples) -> tuple[str, bool]:
     """
     lines = [f"{'':15}{'Stan (2018)':>18}{'xform':>20}{'apart':>10}{'R-hat':>9}{'ESS':>8}"]
     apart, rhats = [], []
-    for (name, (mean, sd)), draws in zip(
-        PUBLISHED.items(), np.moveaxis(np.exp(samples.draws), -1, 0), strict=True
-    ):
+    for (name, (mean, sd)), draws in zip(PUBLISHED.items(), np.moveaxis(np.exp(samples.draws), -1, 0), strict=True):
         apart.append((draws.mean() - mean) / sd)
         rhats.append(diagnostics.split_rhat(draws))
         digits = 4 if mean < 0.1 else 3 if mean < 1 else 2
@@ -162,12 +158,8 @@ def report(samples: hmc.Samples) -> tuple[str, bool]:
         f"acceptance {samples.acceptance:.2f}, divergences {samples.divergences}"
     )
     agrees = max(np.abs(apart)) < 0.5 and max(rhats) < 1.01
-    verdict = (
-        "The published posterior is reproduced" if agrees else "The published posterior is NOT reproduced"
-    )
-    lines.append(
-        f"{verdict}: means at most {max(np.abs(apart)):.2f} sd apart, R-hat at most {max(rhats):.3f}."
-    )
+    verdict = "The published posterior is reproduced" if agrees else "The published posterior is NOT reproduced"
+    lines.append(f"{verdict}: means at most {max(np.abs(apart)):.2f} sd apart, R-hat at most {max(rhats):.3f}.")
     return "\n".join(lines), agrees
 
 
@@ -197,16 +189,12 @@ def plot(draws: np.ndarray):
 
 def main() -> int:
     """The command line: fit, print the table, write the plot. Exit status 1 if the posterior is another."""
-    parser = argparse.ArgumentParser(
-        prog="python -m demo.lotka_volterra", description=__doc__.splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m demo.lotka_volterra", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--warmup", type=int, default=1000, help="iterations to adapt in, of each chain")
     parser.add_argument("--draws", type=int, default=1000, help="iterations to keep, of each chain")
-    parser.add_argument(
-        "--output", type=Path, default=HERE / "output" / "lotka_volterra.png", help="the plot"
-    )
+    parser.add_argument("--output", type=Path, default=HERE / "output" / "lotka_volterra.png", help="the plot")
     options = parser.parse_args()
 
     samples = fit(options.seed, chains=options.chains, warmup=options.warmup, draws=options.draws)

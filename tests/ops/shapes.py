@@ -135,5 +135,3 @@ OPS = [
         lambda x: np.full_like(x, 2), ["float64", "int8", "bool"], differentiable=False,
     ),
 ]  # fmt: skip
-
-

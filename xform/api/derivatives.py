@@ -455,6 +455,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
             raise TypeError(f"linear_transpose: the cotangent's structure must be {out_tree}, got {treedef}")
         cts = [_check_against("linear_transpose", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
         used = [ct for ct, nz in zip(cts, nonzero_out, strict=True) if nz]
-        return in_tree.unflatten([instantiate(ct) for ct in reverse.backward_pass(jaxpr, consts, used)])
+        cotangents: Any = in_tree.unflatten([instantiate(ct) for ct in reverse.backward_pass(jaxpr, consts, used)])
+        return cotangents
 
     return transposed

@@ -3,6 +3,7 @@
 May import: `xform.core`.
 """
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
     """Whether a dtype is another or below it in NumPy's hierarchy, in which bfloat16 and the like have their places."""
     return dtypes.issubdtype(arg1, arg2)
 
