@@ -81,8 +81,9 @@ def measure(timers: Mapping[str, timeit.Timer], *, quick: bool = False, number: 
         Executions in a round; by default as many as fit in 5 ms. A statement that its own setup has to
         precede each time takes 1.
     """
-    # The first execution compiles and fills caches; the second says how long one takes.
-    once = {name: timer.timeit(1) and timer.timeit(1) for name, timer in timers.items()}
+    # The first executions compile and fill caches (xform plans a derivative when it meets an operation for the second
+    # time); the later ones say how long one takes.
+    once = {name: min(timer.repeat(5, 1)[3:]) for name, timer in timers.items()}
     numbers = {name: number or max(1, round(0.005 / seconds)) for name, seconds in once.items()}
     a_round = sum(once[name] * numbers[name] for name in timers)
     rounds = max(5, min(15 if quick else 101, int((1 if quick else 8) / a_round)))

@@ -247,28 +247,35 @@ def inexact_operands(name: str, *args: Any) -> list[Any]:
 
 
 def pair(name: str, x: Any, y: Any) -> Sequence[Any]:
-    """`operands` for two, with a short way for arrays of one type and for a Python scalar beside an array."""
+    """`operands` for two, with short ways for arrays of one dtype and for a Python number beside an array."""
     if isinstance(x, Array):
         a = x.aval
         if isinstance(y, Array):
             b = y.aval
-            if a.dtype is b.dtype and (a.shape == b.shape or not a.ndim or not b.ndim):
-                return x, y
-        elif not a.weak_type and _fits(y, a.dtype):
-            return x, a.dtype.type(y)
-    elif isinstance(y, Array):
-        b = y.aval
-        if not b.weak_type and _fits(x, b.dtype):
-            return b.dtype.type(x), y
+            if a.dtype is b.dtype:
+                return (x, y) if a.shape == b.shape or not a.ndim or not b.ndim else fit(name, (x, y))
+        elif (number := _number_beside(a, y)) is not None:
+            return x, number
+    elif isinstance(y, Array) and (number := _number_beside(y.aval, x)) is not None:
+        return number, y
     return operands(name, x, y)
 
 
-def _fits(scalar: Any, dtype: np.dtype) -> bool:
-    """Whether it is a Python number that gives way to the dtype, and its value is certain to fit."""
-    kind = type(scalar)
-    if kind is float:
-        return dtype.kind == "f"
-    return kind is int and ((dtype.kind in "if" and -128 < scalar < 128) or (dtype.kind == "u" and 0 <= scalar < 128))
+def _number_beside(a: ShapedArray, y: Any) -> Any:
+    """A Python number that gives way to the array beside it, in the array's dtype; None if it may not fit.
+
+    Beside a weak type it stays a Python number, for a result that is weak as well.
+    """
+    number, kind = type(y), a.dtype.kind
+    if number is float:
+        fits = kind == "f"
+    else:
+        fits = number is int and ((kind in "if" and -128 < y < 128) or (kind == "u" and 0 <= y < 128))
+    if not fits:
+        return None
+    if not a.weak_type:
+        return a.dtype.type(y)
+    return y if number is float or kind == "i" else float(y)
 
 
 # ---- Axes --------------------------------------------------------------------------------------------------
