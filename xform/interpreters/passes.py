@@ -35,7 +35,7 @@ def dead_code(
         else:
             continue
         kept.append(eqn)
-        needed.update([id(v) for v in eqn.invars])
+        needed.update(map(id, eqn.invars))
     kept.reverse()
     pairs = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if id(v) in needed]
     return (
