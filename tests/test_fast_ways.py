@@ -162,6 +162,20 @@ def test_fusion_is_off_for_long_unrolled_programs_only():
     assert fusion.options_for(xform.make_jaxpr(xform.grad(layers))(x).jaxpr, "cpu") == {}
 
 
+def test_the_fusion_rule_looks_into_calls_and_loops():
+    def f(q):
+        for _ in range(60):
+            d = q[:, None] - q[None, :]
+            q = q + 0.01 * xnp.sum(d * (d * d + 0.1) ** -1.5, axis=1)
+        return xnp.sum(q * q)
+
+    inside = [xform.grad(xform.jit(f)), lambda q: lax.scan(lambda c, _: (xform.grad(f)(c), None), q, None, length=3)[0]]
+    for program in inside:
+        jaxpr = xform.make_jaxpr(program)(np.ones(4)).jaxpr
+        assert len(jaxpr.eqns) < fusion.SMALLEST_PROGRAM
+        assert fusion.options_for(jaxpr, "cpu") == {"xla_disable_hlo_passes": "fusion"}
+
+
 def test_programs_without_fusion_compute_the_same():
     def f(q):
         for _ in range(40):

@@ -11,7 +11,7 @@ May import: `xform.core`.
 from collections import Counter
 from typing import Any
 
-from xform.core.jaxpr import Jaxpr, Literal
+from xform.core.jaxpr import Jaxpr, Literal, subjaxprs
 
 # Duplicated operations per equation above which fusion costs more than it gains, and the smallest program to consider
 # (below it, fusion always wins). Measured by benchmarks/first_call.py.
@@ -27,11 +27,16 @@ _BARRIERS = frozenset(
 
 def options_for(jaxpr: Jaxpr, platform: str) -> dict[str, Any]:
     """XLA options for compiling `jaxpr`."""
-    if platform != "cpu" or len(jaxpr.eqns) < SMALLEST_PROGRAM:
-        return {}
-    if duplication(jaxpr) > DUPLICATION_LIMIT:
+    if platform == "cpu" and _is_long_unrolled(jaxpr):
         return {"xla_disable_hlo_passes": "fusion"}
     return {}
+
+
+def _is_long_unrolled(jaxpr: Jaxpr) -> bool:
+    """Whether fusion would duplicate without end in the program or in one inside it (XLA inlines calls)."""
+    if len(jaxpr.eqns) >= SMALLEST_PROGRAM and duplication(jaxpr) > DUPLICATION_LIMIT:
+        return True
+    return any(_is_long_unrolled(inner) for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params))
 
 
 def duplication(jaxpr: Jaxpr) -> float:
