@@ -5,6 +5,7 @@ May import: `xform.interpreters`, `xform.core`.
 
 from xform.lax import linalg
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
+from xform.lax.bit_generator import RandomAlgorithm, rng_bit_generator
 from xform.lax.bitwise import (
     bitcast_convert_type,
     bitwise_and,
