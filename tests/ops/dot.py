@@ -82,6 +82,21 @@ def precise(x, y, dimension_numbers):
     return lax.dot_general(x, y, dimension_numbers, precision=("high", lax.Precision.HIGHEST))
 
 
+def in_doubles(x, y, dimension_numbers):
+    """An algorithm that rounds nothing away."""
+    return lax.dot_general(x, y, dimension_numbers, precision=lax.DotAlgorithmPreset.F64_F64_F64)
+
+
+def in_singles(x, y, dimension_numbers):
+    """The same said in full, of an algorithm that rounds operands, and adds in a wider type."""
+    algorithm = lax.DotAlgorithm(np.float16, np.float16, np.float32)
+    return lax.dot_general(x, y, dimension_numbers, algorithm, preferred_element_type="float32")
+
+
+def in_singles_reference(x, y, dimension_numbers):
+    return reference(*(v.astype(np.float16).astype(np.float32) for v in (x, y)), dimension_numbers)
+
+
 def weighted(x):
     """Both operands from one array: derivatives add up."""
     return lax.dot(x, lax.dot(x, x))
@@ -113,6 +128,19 @@ OPS = [
     Op(
         "dot_general:precision", precise, lambda rng, dtype: samples(rng, dtype)[3:4], reference,
         ["float32", "float64"], rtol={"float32": 1e-5},
+    ),
+    Op(
+        "dot_general:in_doubles", in_doubles, samples, reference, ["float32", "float64"],
+        rtol={"float32": 1e-5}, ulps=16,
+        errors=[
+            (lambda: lax.dot(x32, y32, precision="TF32_TF32_F32"), ValueError, "dot_general: .*TF32.* not .* on CPU"),
+            (lambda: lax.dot(x32, y32, precision="ANY_F8_ANY_F8_F32"), TypeError, "dot_general: .* float8 .*float32"),
+            (lambda: lax.dot(x32 * 1j, y32 * 1j, precision="F32_F32_F32"), TypeError, r"dot_general: .* c64\[2,3\]"),
+        ],
+    ),
+    Op(
+        "dot_general:in_singles", in_singles, samples, in_singles_reference, ["float16", "float32", "float64"],
+        differentiable=False, rtol=1e-5, ulps=16,
     ),
     Op(
         "dot_general:dot", lax.dot,

@@ -35,7 +35,7 @@ from xform.lax.collectives import (
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, map, scan, switch, while_loop
 from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
-from xform.lax.dot import Precision, batch_matmul, dot, dot_general
+from xform.lax.dot import DotDimensionNumbers, batch_matmul, dot, dot_general
 from xform.lax.dynamic_slicing import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -49,6 +49,7 @@ from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.identities import stop_gradient
 from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
+from xform.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from xform.lax.reductions import (
     argmax,
     argmin,

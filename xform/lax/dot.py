@@ -1,62 +1,32 @@
 """`dot_general`: every product of arrays that sums over some axes and keeps others as batches.
 
-May import: `lax.families`, `lax.shapes`, `lax.reductions`.
+May import: `lax.families`, `lax.shapes`, `lax.reductions`, `lax.precision`.
 """
 
-import enum
 import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
-from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
 from xform.lax.families import as_operands
+from xform.lax.precision import ALGORITHMS, PrecisionLike, algorithm_attribute, algorithm_types, canonical_precision
 from xform.lax.reductions import accumulator
-from xform.lax.shapes import convert, transpose_p
+from xform.lax.shapes import convert, convert_host, transpose_p
 
+# What users may write, and what the primitive gets: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
+DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 Dimensions = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
-
-
-class Precision(enum.Enum):
-    """Precision of matrix products on hardware that offers a choice (GPU, TPU); CPUs always compute in full."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-def canonical_precision(precision: Any, name: str = "dot_general") -> tuple[Precision, Precision] | None:
-    """The precision argument of lax.`name` as a pair."""
-    if precision is None:
-        precision = state.default_matmul_precision
-        if precision is None:
-            return None
-    names = {
-        "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
-        "high": Precision.HIGH, "tensorfloat32": Precision.HIGH, "bfloat16_3x": Precision.HIGH,
-        "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
-    }  # fmt: skip
-    pair = precision if isinstance(precision, tuple | list) else (precision, precision)
-    out: list[Any] = [names.get(p, p) if isinstance(p, str) else p or Precision.DEFAULT for p in pair]
-    if len(out) != 2 or not all(isinstance(p, Precision) for p in out):
-        raise ValueError(
-            f"lax.{name}: precision must be a lax.Precision, its name, or a pair of them, got {precision!r}"
-        )
-    return out[0], out[1]
 
 
 def _dot_types(
@@ -77,7 +47,10 @@ def _dot_types(
                 f"{y.str_short()} over axes {yd}"
             )
     families.check_same_dtype("dot_general", [x, y])
-    if preferred_element_type is not None:
+    if isinstance(precision, ALGORITHMS):
+        if "c" in (dtypes.kinds[x.dtype], dtypes.kinds[preferred_element_type or x.dtype]):
+            raise TypeError(f"lax.dot_general: {precision!r} is an algorithm for real operands, got {x.str_short()}")
+    elif preferred_element_type is not None:
         _check_preferred(x.dtype, preferred_element_type)
     shape = [x.shape[d] for d in xb]
     shape += [n for d, n in enumerate(x.shape) if d not in xc and d not in xb]
@@ -102,10 +75,13 @@ def _free(ndim: int, *used: Sequence[int]) -> list[int]:
 def _dot_host(x: Any, y: Any, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any) -> Any:
     dtype = x.dtype if preferred_element_type is None else preferred_element_type
     wide = accumulator(dtype)
-    if x.dtype is not wide:
+    if isinstance(precision, ALGORITHMS):
+        lhs, rhs, wide = algorithm_types(precision, x.dtype, y.dtype, dtype)
+        x, y, wide = convert_host(x, lhs), convert_host(y, rhs), accumulator(wide)
+    if x.dtype is not wide or y.dtype is not wide:
         x, y = x.astype(wide), y.astype(wide)
     out = _host_product(x.ndim, y.ndim, dimension_numbers)(x, y)
-    return out if wide is dtype else out.astype(dtype)
+    return out if wide is dtype else convert_host(out, dtype)
 
 
 @functools.lru_cache(1024)
@@ -212,13 +188,18 @@ def _dot_lower(
         f"lhs_contracting_dimensions = {list(xc)}, rhs_contracting_dimensions = {list(yc)}"
     )
     attributes = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
-    if precision is not None:
-        names = ", ".join(f"#stablehlo<precision {p.name}>" for p in precision)
-        attributes += f", precision_config = [{names}]"
     out = ctx.out
     if ctx.platform == "cpu":  # no kernels for mixed types; narrow floats would be rounded at each step
         wide = accumulator(out.dtype)
+        if isinstance(precision, ALGORITHMS):
+            lhs, rhs, wide = algorithm_types(precision, x.dtype, y.dtype, out.dtype)
+            x, y, wide = ctx.convert(x, lhs), ctx.convert(y, rhs), accumulator(wide)
         x, y, out = ctx.convert(x, wide), ctx.convert(y, wide), out.update(dtype=wide)
+    elif isinstance(precision, ALGORITHMS):
+        attributes += f", {algorithm_attribute(precision, x.dtype, y.dtype, out.dtype)}"
+    if isinstance(precision, tuple) and not isinstance(precision, ALGORITHMS):
+        names = ", ".join(f"#stablehlo<precision {p.name}>" for p in precision)
+        attributes += f", precision_config = [{names}]"
     return ctx.convert(ctx.op("dot_general", [x, y], out, attributes), ctx.out.dtype)
 
 
@@ -235,8 +216,8 @@ dot_general_p.lower = _dot_lower
 def dot_general(
     lhs: Any,
     rhs: Any,
-    dimension_numbers: Any,
-    precision: Any = None,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
     preferred_element_type: Any = None,
     *,
     out_sharding: Any = None,
@@ -246,7 +227,7 @@ def dot_general(
     Parameters
     ----------
     dimension_numbers : ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
-    precision : Precision, str or pair of them, optional
+    precision : Precision, str or pair of them; DotAlgorithm or DotAlgorithmPreset, optional
     preferred_element_type : dtype, optional
         Of the result, and of the accumulation.
 
@@ -270,8 +251,7 @@ def dot_general(
     numbers = ((canonical(xc, nx), canonical(yc, ny)), (canonical(xb, nx), canonical(yb, ny)))
     if preferred_element_type is not None:
         preferred_element_type = np.dtype(dtypes.canonicalize_dtype(preferred_element_type))
-    if out_sharding is not None:
-        raise NotImplementedError("dot_general: out_sharding is not supported yet")
+    families.no_sharding("dot_general", out_sharding=out_sharding)
     return dot_general_p.bind(
         lhs, rhs, dimension_numbers=numbers, precision=canonical_precision(precision),
         preferred_element_type=preferred_element_type,
@@ -280,7 +260,13 @@ def dot_general(
 
 @api_boundary
 def dot(
-    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Any:
     """Product of vectors and matrices, over the last axis of `lhs` and the first of `rhs`.
 
@@ -300,11 +286,11 @@ def dot(
                 f"of the second, got {x.str_short()} and {y.str_short()}"
             )
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
 @api_boundary
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Any:
     """Products of matrices, which are the last two axes; the leading axes of both are equal."""
     x, y = get_aval(lhs), get_aval(rhs)
     n = x.ndim

@@ -314,6 +314,13 @@ def lower_in_float32(rule: str | Callable[..., Any]) -> Callable[..., Any]:
     return lower
 
 
+def no_sharding(name: str, **arguments: Any) -> None:
+    """NotImplementedError unless the sharding arguments of lax.`name` are None: arrays live on one device."""
+    for argument, value in arguments.items():
+        if value is not None:
+            raise NotImplementedError(f"lax.{name}: only {argument}=None is supported, got {value!r}")
+
+
 _SCALARS = (bool, int, float, complex)
 
 

@@ -13,7 +13,8 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary
-from xform.lax.dot import canonical_precision, dot_general_p
+from xform.lax.dot import dot_general_p
+from xform.lax.precision import canonical_precision
 from xform.lax.shapes import convert, reshape_p
 from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import pad_p, slice_in_dim

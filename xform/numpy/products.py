@@ -14,7 +14,8 @@ from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
-from xform.lax.dot import canonical_precision, dot_general, dot_general_p
+from xform.lax.dot import dot_general, dot_general_p
+from xform.lax.precision import canonical_precision
 from xform.lax.shapes import convert, reshape_p, transpose_p
 from xform.numpy import diagonals, manipulation, reductions, ufuncs
 from xform.numpy.fast import REFUSALS

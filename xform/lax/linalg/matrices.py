@@ -19,9 +19,10 @@ from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.lax.arithmetic import conj_p, div_p, mul_p
 from xform.lax.comparison import eq_p, select_n_p
-from xform.lax.dot import Precision, dot_general_p
+from xform.lax.dot import dot_general_p
 from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.linalg import lapack
+from xform.lax.precision import Precision
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import pad_p, static_slice
 
