@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of general square matrices: ``x V = V diag(w)``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.solve`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`, `lax.linalg.solve`.
 """
 
 import enum
@@ -36,11 +36,12 @@ from xform.lax.linalg.matrices import (
     column_scaled,
     conjugate,
     diagonal,
+    diagonal_matrix,
     matmul,
     on_finite,
-    pairs,
     reciprocal,
 )
+from xform.lax.linalg.quotients import differences, quotient
 from xform.lax.linalg.solve import solve
 from xform.lax.reductions import argmax_p, reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, iota_p
@@ -106,21 +107,30 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, left: bool, right: bool) 
     w, *found = eig_p.bind(x, left=left, right=True)
     v = found[-1]
     t = t if is_complex(t) else as_complex(t)
-    m = solve(v, matmul(t, v))
+    m = _transformed(v, t)
     outs, tangents = [w], [diagonal(m)]
+    x = x if is_complex(x) else as_complex(x)
     if left:
         vl = found[0]
-        ml = solve(vl, matmul(adjoint(t), vl))
-        outs, tangents = [*outs, vl], [*tangents, _vector_tangents(conj_p.bind(w), vl, ml)]
+        outs = [*outs, vl]
+        tangents.append(_vector_tangents(conj_p.bind(w), vl, _transformed(vl, adjoint(t)), adjoint(x)))
     if right:
-        outs, tangents = [*outs, v], [*tangents, _vector_tangents(w, v, m)]
+        outs = [*outs, v]
+        tangents.append(_vector_tangents(w, v, m, x))
     return outs, tangents
 
 
-def _vector_tangents(w: Any, v: Any, m: Any) -> Any:
+def _transformed(v: Any, x: Any) -> Any:
+    """``v^-1 x v``."""
+    return solve(v, matmul(x, v))
+
+
+def _vector_tangents(w: Any, v: Any, m: Any, x: Any) -> Any:
+    """Tangents of the vectors v of x, from ``m = v^-1 dx v``."""
     if not v.size:
         return v
-    t = matmul(v, mul_p.bind(m, reciprocal(sub_p.bind(*pairs(w)))))
+    m = sub_p.bind(m, diagonal_matrix(diagonal(m)))
+    t = matmul(v, quotient(m, differences(w, beside=1), _transformed(v, x), "commutator"))
     rows = (v.ndim - 2,)
     # Real part: keep the length. Imaginary part: keep the largest component real.
     stretch = real_p.bind(reduce_sum_p.bind(mul_p.bind(conjugate(v), t), axes=rows))
@@ -187,7 +197,8 @@ def eig(
         Columns are unit vectors with ``vl^H x = w vl^H`` and ``x vr = w vr``; their largest component is real.
         Everything is NaN for matrices that are not finite.
 
-    Derivatives exist where eigenvalues are distinct; those of vectors if no two components are largest together.
+    Derivatives exist where eigenvalues are distinct; those of vectors if no two components are largest together. At
+    equal eigenvalues of a matrix that still has n vectors it is as with `eigh`.
 
     Examples
     --------

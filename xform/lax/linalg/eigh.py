@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of Hermitian matrices: ``x = V diag(w) V^H``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`.
 """
 
 import enum
@@ -15,12 +15,11 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
-from xform.lax.arithmetic import add_p, mul_p, real_p, sub_p
+from xform.lax.arithmetic import add_p, real_p
 from xform.lax.families import is_complex, real_dtype
 from xform.lax.linalg import lapack
 from xform.lax.linalg.matrices import (
     adjoint,
-    as_dtype_of,
     batch_in_front,
     block,
     check_matrices,
@@ -29,10 +28,9 @@ from xform.lax.linalg.matrices import (
     hermitian_part,
     matmul,
     on_finite,
-    pairs,
-    reciprocal,
     triangle_p,
 )
+from xform.lax.linalg.quotients import differences, middle_p, quotient
 from xform.lax.slicing import slice_in_dim
 
 
@@ -68,22 +66,27 @@ def _host(x: Any, *, lower: bool, vectors: bool) -> list[Any]:
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, lower: bool, vectors: bool) -> Any:
     """``dw = diag(M)``, ``dV = V (M / (w_j - w_i))`` with ``M = V^H dA V`` (Giles 2008).
 
-    Vectors of equal eigenvalues are not determined; between them the quotient is taken as 0. So is the component of
-    dV along V, a phase.
+    The component of dV along V, a phase, is taken as 0. See `lax.linalg.quotients` for equal eigenvalues.
     """
     (x,), (t,) = primals, ts
     if type(t) is Zero:
         outs = eigh_p.bind(x, lower=lower, vectors=vectors)
         return outs, [zero_of(o) for o in outs]
     v, w = eigh_p.bind(x, lower=lower, vectors=True)
-    k = -1 if lower else 1
-    t = hermitian_part(add_p.bind(triangle_p.bind(t, k=0, lower=lower), triangle_p.bind(t, k=k, lower=lower)))
-    m = matmul(adjoint(v), matmul(t, v))
+    vh = adjoint(v)
+    m = matmul(vh, matmul(_from_triangle(t, lower), v))
     tw = diagonal(m)
     tw = real_p.bind(tw) if is_complex(tw) else tw
     if not vectors:
         return [w], [tw]
-    return [v, w], [matmul(v, mul_p.bind(m, as_dtype_of(reciprocal(sub_p.bind(*pairs(w))), m))), tw]
+    middle = middle_p.bind(_from_triangle(x, lower), v, w, vh)
+    return [v, w], [matmul(v, quotient(m, differences(w), middle, "rotation")), tw]
+
+
+def _from_triangle(x: Any, lower: bool) -> Any:
+    """The Hermitian matrices of which `x` has one triangle."""
+    k = -1 if lower else 1
+    return hermitian_part(add_p.bind(triangle_p.bind(x, k=0, lower=lower), triangle_p.bind(x, k=k, lower=lower)))
 
 
 def _lower(ctx: Context, x: Value, *, lower: bool, vectors: bool) -> list[Value]:
@@ -137,7 +140,9 @@ def eigh(
     w : real array (..., d)
         Ascending. Both are NaN for matrices that are not finite.
 
-    Derivatives of vectors exist where eigenvalues are distinct.
+    Derivatives of vectors exist where eigenvalues are distinct. At equal ones, reverse mode gives the derivative of
+    what depends on the space of their vectors only (a projector on it, another vector), and NaN for the rest; forward
+    mode takes a rotation inside the space as 0. The derivative of a sum over equal eigenvalues exists, too.
 
     Examples
     --------

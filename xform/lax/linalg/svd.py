@@ -1,6 +1,6 @@
 """The singular value decomposition ``x = U diag(s) V^H``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`.
 """
 
 import enum
@@ -14,27 +14,21 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
-from xform.lax.arithmetic import add_p, complex_p, imag_p, mul_p, neg_p, real_p, sub_p
+from xform.lax.arithmetic import add_p, neg_p, real_p, sub_p
 from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.linalg import lapack
 from xform.lax.linalg.matrices import (
     adjoint,
-    as_dtype_of,
     batch_in_front,
     block,
     check_matrices,
     check_subset,
-    column_scaled,
     diagonal,
-    diagonal_matrix,
     matmul,
     on_finite,
-    pairs,
-    reciprocal,
     resized,
-    row_scaled,
-    scaled,
 )
+from xform.lax.linalg.quotients import columns, differences, halves, middle_p, quotient, side_by_side, sums
 from xform.lax.slicing import pad_p, slice_in_dim
 
 
@@ -72,9 +66,10 @@ def _host(x: Any, *, full_matrices: bool, vectors: bool) -> list[Any]:
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, full_matrices: bool, vectors: bool) -> Any:
     """``dU = U Y``, ``dV = V Z``: with ``P = U^H dA V`` the skew Hermitian Y and Z solve ``P = Y S + dS - S Z``.
 
-    Townsend 2016, "Differentiating the singular value decomposition"; phases as in Wan and Zhang, arXiv:1909.02659.
-    Vectors of equal singular values, and the last ones of a full U or V, are determined up to rotations among
-    themselves; these are taken as 0.
+    Then ``Y + Z`` is P's Hermitian part divided by ``(s_j - s_i) / 2``, ``Y - Z`` the skew one by ``(s_j + s_i) / 2``
+    (Townsend 2016, "Differentiating the singular value decomposition"; phases as in Wan and Zhang, arXiv:1909.02659).
+    A rotation among the last vectors of a full U or V is taken as 0. See `lax.linalg.quotients` for equal singular
+    values and zeros.
     """
     (x,), (t,) = primals, ts
     if type(t) is Zero:
@@ -85,30 +80,30 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, full_matrices: bool, vect
     uh, tv = adjoint(u), matmul(t, adjoint(vh))
     p = matmul(uh, tv)
     core = p if p.shape[-2:] == (k, k) else block(p, (0, k), (0, k))
-    stretch = diagonal(core)
-    ts = real_p.bind(stretch) if is_complex(x) else stretch
+    ts = diagonal(core)
+    ts = real_p.bind(ts) if is_complex(x) else ts
     if not vectors:
         return [s], [ts]
-    core_h, (row, column), inverse = adjoint(core), pairs(s), reciprocal(s)
-    quotients = as_dtype_of(reciprocal(mul_p.bind(sub_p.bind(row, column), add_p.bind(row, column))), core)
-    y = mul_p.bind(quotients, add_p.bind(column_scaled(core, s), row_scaled(s, core_h)))
-    z = mul_p.bind(quotients, add_p.bind(row_scaled(s, core), column_scaled(core_h, s)))
-    if is_complex(x):  # a phase, of which U and V take half each
-        phase = mul_p.bind(imag_p.bind(stretch), scaled(inverse, 0.5))
-        turn = diagonal_matrix(complex_p.bind(constant(phase, 0), phase))
-        y, z = add_p.bind(y, turn), sub_p.bind(z, turn)
     m, n = x.shape[-2:]
+    first, first_h = block(u, (0, m), (0, k)), block(vh, (0, k), (0, n))
+    middle = middle_p.bind(x, first, s, first_h)
+    y, z = halves(quotient(core, side_by_side(differences(s), sums(s)), middle, "rotations"))
+
+    def over_s(x: Any, w: Any) -> Any:
+        return quotient(x, columns(s, x), w, "columns")
+
     if full_matrices:
         if m > k:
-            y = _completed(y, column_scaled(block(p, (k, m), (0, k)), inverse))
+            y = _completed(y, over_s(block(p, (k, m), (0, k)), middle))
         if n > k:
-            z = _completed(z, column_scaled(adjoint(block(p, (0, k), (k, n))), inverse))
+            z = _completed(z, over_s(adjoint(block(p, (0, k), (k, n))), adjoint(middle)))
     tu, tvh = matmul(u, y), neg_p.bind(matmul(z, vh))
     if not full_matrices:  # what is orthogonal to the columns of U, the rows of V^H
         if m > k:
-            tu = add_p.bind(tu, column_scaled(sub_p.bind(tv, matmul(u, p)), inverse))
+            tu = add_p.bind(tu, over_s(sub_p.bind(tv, matmul(u, p)), middle))
         if n > k:
-            tvh = add_p.bind(tvh, row_scaled(inverse, sub_p.bind(matmul(uh, t), matmul(p, vh))))
+            rest = sub_p.bind(matmul(uh, t), matmul(p, vh))
+            tvh = add_p.bind(tvh, adjoint(over_s(adjoint(rest), adjoint(middle))))
     return [u, s, vh], [tu, ts, tvh]
 
 
@@ -174,7 +169,8 @@ def svd(
     U, s, V^H : arrays
         s (..., k) is real and descending. All are NaN for matrices that are not finite.
 
-    Derivatives of vectors exist where singular values are distinct, and not zero unless x is square.
+    Derivatives of vectors exist where singular values are distinct, and not zero unless x is square. At others reverse
+    mode gives the derivative of what does not depend on the choice of vectors, and NaN for the rest, as of `eigh`.
 
     Examples
     --------
