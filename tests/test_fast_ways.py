@@ -1,5 +1,8 @@
 """The fast ways outside XLA give what the general ways give: plans of reverse mode, host programs, the fusion rule."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -8,7 +11,7 @@ import xform.numpy as xnp
 from xform import lax
 from xform.backends import xla
 from xform.core.config import small_programs
-from xform.interpreters import fusion, host, plans
+from xform.interpreters import fusion, host, plans, reverse
 
 x = np.array([0.3, 0.7, 1.9])
 m = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]])
@@ -31,10 +34,10 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_repeated_gradients_are_those_of_jit(name):
-    """The first gradient goes the general way, the next make and use plans; jit knows none."""
+    """The first gradient goes the general way, the next make and use plans, then whole ways back; jit knows none."""
     f, at = FUNCTIONS[name]
     expected = xform.jit(xform.grad(f))(at)
-    for _ in range(3):
+    for _ in range(7):
         np.testing.assert_allclose(xform.grad(f)(at), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -63,7 +66,9 @@ def test_tapes_with_plans_serve_every_transformation(name):
 def test_an_operation_is_linearized_once(monkeypatch):
     made = []
     original = plans.Plan.__init__
-    monkeypatch.setattr(plans.Plan, "__init__", lambda self, p, *a: (made.append(p.name), original(self, p, *a))[1])
+    monkeypatch.setattr(
+        plans.Plan, "__init__", lambda self, p, *a: (made.append(p.jaxpr.name), original(self, p, *a))[1]
+    )
 
     def loss(a):
         for _ in range(5):
@@ -73,7 +78,81 @@ def test_an_operation_is_linearized_once(monkeypatch):
     at = np.random.default_rng(0).normal(size=(7, 3))  # a shape that no other test has
     xform.grad(loss)(at)
     xform.grad(loss)(at)
-    assert sorted(made) == ["mul", "reduce_sum", "sin"]
+    assert sorted(made) == ["mul", "sin", "sum"]
+
+
+def test_a_repeated_tape_goes_back_as_one_program(monkeypatch):
+    def loss(a, b, unused):
+        y = xnp.sin(a * b)
+        return xnp.sum(y * y + y), (xnp.cos(a), 3)
+
+    a, b = np.array([[0.1, 0.2]]), np.array([[0.3], [0.4], [0.5]])
+    gradient = xform.grad(loss, argnums=(0, 1, 2), has_aux=True)
+    first, _ = gradient(a, b, 1.0)
+    for _ in range(6):
+        gradient(a, b, 1.0)
+    monkeypatch.setattr(reverse, "backward_pass", None)
+    again, aux = gradient(a, b, 1.0)
+    y = np.sin(a * b)
+    slope = (2 * y + 1) * np.cos(a * b)
+    for g in (first, again):
+        np.testing.assert_allclose(g[0], (slope * b).sum(0, keepdims=True), rtol=1e-14)
+        np.testing.assert_allclose(g[1], (slope * a).sum(1, keepdims=True), rtol=1e-14)
+        assert float(g[2]) == 0.0
+    np.testing.assert_array_equal(aux[0], np.cos(a))
+    assert aux[1] == 3
+
+
+def test_the_way_back_follows_the_path_taken():
+    """Python's control flow may take another path at every call."""
+
+    def f(a):
+        while a < 10:
+            a = a * a if a > 2 else a + 1
+        return a
+
+    for _ in range(6):
+        for at, slope in ((1.5, 4 * 2.5**3), (3.0, 4 * 3.0**3), (9.0, 18.0), (11.0, 1.0)):
+            np.testing.assert_allclose(xform.grad(f)(at), slope)
+
+
+def test_the_way_back_lets_residuals_go():
+    seen = []
+
+    def loss(a):
+        seen.append(weakref.ref(a.primal._host.base if a.primal._host.base is not None else a.primal._host))
+        for _ in range(3):
+            a = xnp.sin(a)
+        return a.sum()
+
+    for _ in range(6):
+        xform.grad(loss)(xnp.arange(4.0) + 1)
+    gc.collect()
+    assert all(r() is None for r in seen)
+
+
+@pytest.mark.parametrize("use", [lambda a: xnp.sin(a), lambda a: a * 2.0, lambda a: xnp.sum(a)])
+def test_leaked_tracers_are_errors_with_plans_too(use):
+    kept = []
+
+    def loss(a):
+        for _ in range(3):
+            use(a)
+        kept.append(a)
+        return xnp.sum(a)
+
+    for _ in range(6):
+        xform.grad(loss)(x)
+    with pytest.raises(xform.errors.UnexpectedTracerError, match="after its linearize trace has ended"):
+        use(kept[0])
+
+
+def test_options_reach_functions_that_have_plans():
+    f = lambda a: xnp.sum(a * np.arange(3, dtype=np.int32))  # noqa: E731
+    for _ in range(6):
+        xform.grad(f)(x)
+    with xform.numpy_dtype_promotion("strict"), pytest.raises(xform.errors.TypePromotionError):
+        xform.grad(f)(x)
 
 
 def test_residuals_are_what_the_derivative_needs():

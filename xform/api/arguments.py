@@ -15,6 +15,8 @@ from xform.core import dtypes, tree
 from xform.core.array import Array, ArrayImpl, own
 from xform.core.trace import Tracer
 
+_LEAVES = (ArrayImpl, Tracer)
+
 
 def name_of(function: Any) -> str:
     """A function's name, for messages and for compiled programs."""
@@ -53,7 +55,7 @@ def leaf_name(treedef: Any, i: int, has_kwargs: bool = True) -> str:
 
 def as_array(x: Any, what: Callable[[], str], hint: str = "") -> Any:
     """An array for a leaf; TypeError, naming it by `what()`, for what is none."""
-    if isinstance(x, ArrayImpl | Tracer):
+    if isinstance(x, _LEAVES):
         return x
     if isinstance(x, np.ndarray | np.generic | bool | int | float | complex | Array) or hasattr(x, "__array__"):
         if isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
@@ -65,8 +67,15 @@ def as_array(x: Any, what: Callable[[], str], hint: str = "") -> Any:
     raise TypeError(f"{what()} is {x!r} of type {type(x).__name__}, which is not an array or a number{hint}")
 
 
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """`tree.flatten`, faster for a single array."""
+    return ([value], tree.LEAF) if isinstance(value, _LEAVES) else tree.flatten(value)
+
+
 def flat_arrays(what: str, value: Any, name: Callable[[Any, int], str] | None = None) -> tuple[list[Any], Any]:
     """The leaves of a pytree as arrays, and its structure; ``name(treedef, i)`` calls a leaf that is none."""
+    if isinstance(value, _LEAVES):
+        return [value], tree.LEAF
     leaves, treedef = tree.flatten(value)
     out = []
     for i, x in enumerate(leaves):

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, name_of
+from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, flatten, name_of
 from xform.core import dtypes, tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
-from xform.core.errors import api_boundary
+from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.jaxpr import Jaxpr, eval_jaxpr
 from xform.interpreters import forward, plans, reverse  # noqa: F401  (plans makes reverse mode fast outside jit)
 from xform.interpreters.staging import trace_to_jaxpr
@@ -53,17 +53,7 @@ def value_and_grad(
     >>> float(value), float(slope)
     (9.0, 6.0)
     """
-    check_callable("value_and_grad", fun)
-    if reduce_axes:
-        raise NotImplementedError("value_and_grad: reduce_axes is not supported")
-
-    @functools.wraps(fun)
-    @api_boundary
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        value, aux, grads = _value_and_grad(fun, args, kwargs, argnums, has_aux, holomorphic, allow_int)
-        return ((value, aux), grads) if has_aux else (value, grads)
-
-    return wrapper
+    return _gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
 
 def grad(
@@ -86,14 +76,27 @@ def grad(
     >>> float(xform.grad(xform.grad(lambda x: x**3))(2.0))
     12.0
     """
-    check_callable("grad", fun)
+    return _gradient("grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+
+def _gradient(
+    name: str, fun: Any, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, reduce_axes: Any
+) -> Callable[..., Any]:
+    """What `grad` and `value_and_grad` return."""
+    check_callable(name, fun)
     if reduce_axes:
-        raise NotImplementedError("grad: reduce_axes is not supported")
+        raise NotImplementedError(f"{name}: reduce_axes is not supported")
+    with_value = name == "value_and_grad"
 
     @functools.wraps(fun)
-    @api_boundary
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        _, aux, grads = _value_and_grad(fun, args, kwargs, argnums, has_aux, holomorphic, allow_int)
+        try:  # what `api_boundary` does, without another call
+            value, aux, grads = _value_and_grad(fun, args, kwargs, argnums, has_aux, holomorphic, allow_int)
+        except Exception as error:
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+        if with_value:
+            return ((value, aux), grads) if has_aux else (value, grads)
         return (grads, aux) if has_aux else grads
 
     return wrapper
@@ -103,8 +106,8 @@ def _value_and_grad(
     fun: Any, args: tuple, kwargs: dict, argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool
 ) -> tuple[Any, Any, Any]:
     name = "grad"
-    single = type(argnums) is int
     numbers: tuple[int, ...]
+    single = type(argnums) is int
     if single and 0 <= argnums < len(args):
         numbers, chosen = (argnums,), args[argnums]
     else:
@@ -112,40 +115,45 @@ def _value_and_grad(
         single = isinstance(argnums, int)
         chosen = args[numbers[0]] if single else tuple([args[i] for i in numbers])
     leaves, treedef = flat_arrays(name, chosen)
-    avals = [get_aval(x) for x in leaves]
-    differentiate = [a.inexact for a in avals]
+    differentiate = [get_aval(x).inexact for x in leaves]
     if holomorphic or not all(differentiate):
-        _check_inputs(name, avals, holomorphic, allow_int)
-    out_tree: Any = None
-    aux_tree: Any = None
+        _check_inputs(name, [get_aval(x) for x in leaves], holomorphic, allow_int)
+    out_tree = aux_tree = tree.LEAF
 
     def flat(*xs: Any) -> list[Any]:
         nonlocal out_tree, aux_tree
-        new = treedef.unflatten(xs)
+        new = xs[0] if treedef is tree.LEAF else treedef.unflatten(xs)
         full_args = list(args)
-        for i, x in zip(numbers, (new,) if single else new, strict=True):
+        for i, x in zip(numbers, (new,) if single else new):
             full_args[i] = x
         out = fun(*full_args, **kwargs)
-        if not has_aux:
-            outs, out_tree = tree.flatten(out)
-            return outs
-        out, aux = _split_aux(name, out)
-        outs, out_tree = tree.flatten(out)
-        extra, aux_tree = tree.flatten(aux)
-        return [*outs, *extra]
+        if has_aux:
+            out, aux = _split_aux(name, out)
+            extra, aux_tree = tree.flatten(aux)
+        outs, out_tree = flatten(out)
+        return [*outs, *extra] if has_aux else outs
 
-    outs, nonzero_out, jaxpr, consts = reverse.linearize(flat, leaves, differentiate)
-    n = out_tree.num_leaves
-    value = _scalar_output(fun, outs[:n], out_tree, holomorphic)
-    if nonzero_out[0]:
-        one = np.ones((), get_aval(value).dtype)[()]
-        rest = [Zero(v.aval) for v in jaxpr.outvars[1:]]  # of auxiliary results
-        cts = iter(reverse.backward_pass(jaxpr, consts, [one, *rest]))
-        grads = [instantiate(next(cts) if d else zero_of(x)) for d, x in zip(differentiate, leaves, strict=True)]
+    found = reverse.linearize(flat, leaves, differentiate)
+    outs = found.outs
+    value = _scalar_output(fun, outs, out_tree, holomorphic)
+    if found.nonzero_out[0]:
+        cts = [_one(get_aval(value).dtype)]
+        if has_aux:
+            cts += [zero_of(x) for x, nonzero in zip(outs[1:], found.nonzero_out[1:], strict=True) if nonzero]
+        grads = found.pull_back(cts)
+        if len(grads) < len(leaves):
+            rest = iter(grads)
+            grads = [next(rest) if d else zero_of(x) for d, x in zip(differentiate, leaves, strict=True)]
     else:
-        grads = [instantiate(zero_of(x)) for x in leaves]
-    aux = aux_tree.unflatten(outs[n:]) if has_aux else None
-    return out_tree.unflatten([value]), aux, treedef.unflatten(grads)
+        grads = [zero_of(x) for x in leaves]
+    aux = aux_tree.unflatten(outs[1:]) if has_aux else None
+    grads = [instantiate(g) for g in grads]
+    return value, aux, grads[0] if treedef is tree.LEAF else treedef.unflatten(grads)
+
+
+@functools.cache
+def _one(dtype: np.dtype) -> Any:
+    return np.ones((), dtype)[()]
 
 
 def _split_aux(name: str, out: Any) -> tuple[Any, Any]:
@@ -167,7 +175,8 @@ def _check_inputs(name: str, avals: Sequence[ShapedArray], holomorphic: bool, al
 
 
 def _scalar_output(fun: Any, outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> Any:
-    if len(outs) != 1 or out_tree.num_nodes != 1:
+    """The first of `outs`, if it is all there is in `out_tree` and may be differentiated."""
+    if out_tree is not tree.LEAF and out_tree != tree.LEAF:
         raise TypeError(
             f"grad needs a function that returns one scalar, but {name_of(fun)} returned the structure {out_tree}"
         )
@@ -445,8 +454,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     if any(id(v) in used for v in program.invars):
         raise TypeError(f"linear_transpose: {name_of(fun)} is not linear: its derivative depends on its arguments")
     consts = eval_jaxpr(program, outer, *[instantiate(Zero(a)) for a in in_avals])
-    outs, nonzero_out, jaxpr, _ = linearized
-    out_tree, out_avals = trees[0], [get_aval(x).to_tangent_aval() for x in outs]
+    nonzero_out, jaxpr = linearized.nonzero_out, linearized.jaxpr
+    out_tree, out_avals = trees[0], [get_aval(x).to_tangent_aval() for x in linearized.outs]
 
     @api_boundary
     def transposed(cotangent: Any) -> tuple[Any, ...]:

@@ -31,6 +31,8 @@ class ThreadState(threading.local):
     axis_env_key: tuple = ()  # their names and sizes
     # True when an operation on concrete arrays may be done by NumPy right away: no trace, no debugging, CPU.
     fast = True
+    # The same, and the options are such that the types of operands alone say what a function does with them.
+    fast_by_types = True
     # What a traced program depends on besides its arguments; part of the key of every cache of programs.
     trace_context: tuple = ()
     # The same where compiled programs may run right away; None while tracing, and with `disable_jit` or debugging.
@@ -125,10 +127,13 @@ def _derived(s: Any) -> dict[str, Any]:
         s.default_matmul_precision,
         s.eager,
         s.small_programs,
+        s.default_prng_impl,
         s.axis_env_key,
     )
+    fast = plain and s.eager == "numpy" and s.numpy_rank_promotion == "allow"
     return {
-        "fast": plain and s.eager == "numpy" and s.numpy_rank_promotion == "allow",
+        "fast": fast,
+        "fast_by_types": fast and s.enable_x64 and s.numpy_dtype_promotion == "standard",
         "trace_context": context,
         "run_context": context if plain and not s.disable_jit else None,
     }
@@ -205,7 +210,9 @@ numpy_rank_promotion = Option(
 default_matmul_precision = Option(
     "default_matmul_precision", None, _anything, "Precision of matrix products that name none."
 )
-default_prng_impl = Option("default_prng_impl", "threefry2x32", _choice("threefry2x32"), "Random bit generator.")
+default_prng_impl = Option(
+    "default_prng_impl", "threefry2x32", _choice("threefry2x32", "rbg", "unsafe_rbg"), "Generator of bare random keys."
+)
 log_compiles = Option("log_compiles", False, _flag, "Log every compilation.")
 platforms = Option(
     "platforms", None, _anything, "Platforms to use, e.g. 'cpu'; set before the first computation.",

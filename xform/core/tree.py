@@ -195,6 +195,8 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
 # ---- Structures --------------------------------------------------------------------------------------------
 
+LEAF: PyTreeDef = structure(0)  # of a single leaf
+
 
 def is_leaf(treedef: PyTreeDef) -> bool:
     """Whether a structure is a single node: a leaf, or a node without children such as None."""

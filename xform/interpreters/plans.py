@@ -3,61 +3,73 @@
 The derivative of an operation is a program that depends on its parameters and on the types of its operands only. So it
 is derived once, with `linearize_jaxpr` and `transpose_jaxpr`, turned into NumPy code, and kept as a `Plan`. From then
 on the operation costs, forward, one call of the plan's forward program on ndarrays, which gives the results and the
-residuals; and backward, one call of its transposed program. On the tape it is one equation, ``linear_call``.
+residuals; and backward, one call of its transposed program.
+
+As long as a trace meets such operations only, it keeps a list of its calls of plans. The way back through them is a
+program, too, found by that list. Where it can't be used the calls go to the tape, each as an equation ``linear_call``.
 
 May import: `xform.core`, the other interpreters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core.array import NDARRAYS, ArrayImpl, get_aval, host_value
+from xform.core.avals import ShapedArray
+from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Primitive, staging
 from xform.interpreters import reverse
 from xform.interpreters.host import host_function
 from xform.interpreters.reverse import LinearizeTracer
-from xform.interpreters.tangents import is_zero
+from xform.interpreters.staging import trace_to_closed
+from xform.interpreters.tangents import Zero, is_zero
+
+
+class Function:
+    """A function of arrays that is given plans as a whole, so that what it does about dtypes is done once.
+
+    Its program must depend on the types of its operands only.
+    """
+
+    __slots__ = ("function", "name", "plans")
+
+    def __init__(self, name: str, function: Callable[..., Any]):
+        self.name, self.function = name, function
+        self.plans: dict[Any, Any] = {}
 
 
 class Plan:
     """An operation, linearized for operands of given types, some of which are differentiated."""
 
-    __slots__ = (
-        "_backwards",
-        "backward_of_one",
-        "forward",
-        "nonzero_out",
-        "out_avals",
-        "residuals",
-        "split",
-        "tangent_avals",
-    )
+    __slots__ = ("_backwards", "forward", "nonzero_out", "operands", "out_avals", "split", "tangent_avals")
 
-    def __init__(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any], nonzero: tuple[bool, ...]):
-        avals = [get_aval(a) for a in args]
-        out = primitive.abstract_eval(*avals, **params)
-        self.out_avals = list(out) if primitive.multiple_results else [out]
-        invars, outvars = [Var(None, a) for a in avals], [Var(None, a) for a in self.out_avals]
-        closed = ClosedJaxpr(Jaxpr([], invars, outvars, [Eqn(primitive, invars, params, outvars)], primitive.name))
+    def __init__(self, closed: ClosedJaxpr, nonzero: tuple[bool, ...]):
         with staging(None):
-            self.split = reverse.linearize_jaxpr(closed, nonzero)
-        self.nonzero_out, self.residuals = self.split.nonzero_out, self.split.residuals
+            self.split = split = reverse.linearize_jaxpr(closed, nonzero)
+        self.out_avals, self.nonzero_out = closed.out_avals, split.nonzero_out
         self.tangent_avals = [a.to_tangent_aval() for a in self.out_avals]
-        self.forward = host_function(self.split.forward)
+        self.operands = sum(nonzero)
+        program = split.forward.jaxpr
+        where = [*program.invars, *program.outvars]
+        outvars = [*program.outvars[: len(self.out_avals)], *[where[i] for i in split.residuals]]
+        # ndarrays in; a tuple of results, then of residuals
+        self.forward = host_function(
+            ClosedJaxpr(
+                Jaxpr(program.constvars, program.invars, outvars, program.eqns, program.name), split.forward.consts
+            )
+        )
         self._backwards: dict[Any, Callable[..., tuple]] = {}
-        if sum(self.nonzero_out) == 1:
-            self.backward_of_one = self.backward((True,))
 
     def __repr__(self) -> str:
         return f"<plan of {self.split.forward.jaxpr.name}>"
 
     def transposed(self, nonzero_ct: tuple[bool, ...]) -> ClosedJaxpr:
         """The program from residuals and nonzero cotangents to the cotangents of the differentiated operands."""
-        n = len(self.residuals)
+        n = len(self.split.residuals)
         linear = (False,) * n + (True,) * (len(self.split.linear.in_avals) - n)
         return reverse.transpose_jaxpr(self.split.linear, linear, nonzero_ct, True)[0]
 
@@ -117,7 +129,7 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
     The first time an operation is met there is no plan: then the general way is the faster one.
     """
     hosts: list[Any] = []
-    tangents: list[Var] = []
+    numbers: list[int] = []
     types: list[Any] = []
     mask = 1
     for a in args:
@@ -126,7 +138,7 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
             if a._trace is not trace:
                 return NotImplemented
             mask += 1
-            tangents.append(a.tangent)
+            numbers.append(a.number)
             a = a.primal
         if type(a) is ArrayImpl:
             h = a._host
@@ -140,55 +152,220 @@ def process(trace: Any, primitive: Primitive, args: Sequence[Any], params: dict[
         else:
             return NotImplemented
     key = (mask, *types, *params.items()) if params else (mask, *types)
-    plans = primitive.plans
     try:
-        plan = plans.get(key)
+        plan = primitive.plans.get(key)
     except TypeError:  # a parameter that can't be hashed
         return NotImplemented
     if plan is None:
-        if key not in plans:
-            if len(plans) > 4096:
-                plans.clear()
-            plans[key] = None
+        avals = [get_aval(t(h)) if type(t) is type else t for h, t in zip(hosts, types, strict=True)]
+        plan = _new_plan(primitive, key, avals, params, tuple(bit == "1" for bit in bin(mask)[3:]))
+        if plan is None:
             return NotImplemented
-        nonzero = tuple(bit == "1" for bit in bin(mask)[3:])
-        plan = plans[key] = Plan(
-            primitive,
-            [ArrayImpl(h, None, t) if type(t) is not type else t(h) for h, t in zip(hosts, types, strict=True)],
-            params,
-            nonzero,
-        )
     token = quiet_begin()
     try:
         outs = plan.forward(*hosts)
     finally:
         quiet_end(token)
-    residuals = plan.residuals
-    if residuals:
-        hosts += outs
-        residuals = [hosts[i] for i in residuals]
-    if primitive.multiple_results:
-        return _record_several(trace, plan, outs, residuals, tangents)
-    out = ArrayImpl(outs[0], None, plan.out_avals[0])
-    if not plan.nonzero_out[0]:
-        return out
-    tape = trace.tape
-    var = Var(tape, plan.tangent_avals[0])
-    tape.eqns.append(LinearCallEqn(plan, residuals, tangents, (var,)))
-    return LinearizeTracer(trace, out, var)
-
-
-def _record_several(trace: Any, plan: Plan, outs: Sequence[Any], residuals: Sequence[Any], tangents: list[Any]) -> Any:
-    """Put an operation with several results on the tape, and wrap them."""
-    results: list[Any] = [ArrayImpl(o, None, a) for o, a in zip(outs, plan.out_avals, strict=False)]
-    outvars = []
+    if not primitive.multiple_results:
+        return _record(trace, plan, outs, tuple(numbers))
+    variables = trace.variables
+    trace.calls += (plan, len(variables), *numbers)
+    trace.residuals.append(outs[len(plan.out_avals) :])
+    results: list[Any] = [ArrayImpl(o, None, a) for o, a in zip(outs, plan.out_avals)]
     for i, nonzero in enumerate(plan.nonzero_out):
         if nonzero:
-            outvars.append(Var(trace.tape, plan.tangent_avals[i]))
-            results[i] = LinearizeTracer(trace, results[i], outvars[-1])
-    if outvars:
-        trace.tape.eqns.append(LinearCallEqn(plan, residuals, tangents, outvars))
+            results[i] = LinearizeTracer(trace, results[i], len(variables), plan.out_avals[i])
+            variables.append(None)
     return results
+
+
+def _new_plan(
+    operation: Any, key: Any, avals: Sequence[ShapedArray], params: dict[str, Any], nonzero: tuple[bool, ...]
+) -> Plan | None:
+    """A plan for what was met once before; else None."""
+    plans = operation.plans
+    if key not in plans:
+        if len(plans) > 4096:
+            plans.clear()
+        plans[key] = None
+        return None
+    if type(operation) is Function:
+        with staging(None):
+            closed, _ = trace_to_closed(lambda *xs: [operation.function(*xs)], avals, operation.name)
+    else:
+        out = operation.abstract_eval(*avals, **params)
+        invars = [Var(None, a) for a in avals]
+        outvars = [Var(None, a) for a in (out if operation.multiple_results else [out])]
+        closed = ClosedJaxpr(Jaxpr([], invars, outvars, [Eqn(operation, invars, params, outvars)], operation.name))
+    plan = plans[key] = Plan(closed, nonzero)
+    return plan
+
+
+def call_unary(function: Function, x: LinearizeTracer) -> Any:
+    """`process` for a function of one argument, with one result."""
+    trace: Any = x._trace
+    primal = x.primal
+    if type(primal) is not ArrayImpl or (host := primal._host) is None or not trace.alive or not state.fast_by_types:
+        return NotImplemented
+    plan = function.plans.get(x.aval)
+    if plan is None:
+        plan = _new_plan(function, x.aval, [x.aval], _NO_PARAMS, (True,))
+        if plan is None:
+            return NotImplemented
+    token = quiet_begin()
+    try:
+        outs = plan.forward(host)
+    finally:
+        quiet_end(token)
+    return _record(trace, plan, outs, (x.number,))
+
+
+def call_binary(function: Function, x: Any, y: Any) -> Any:
+    """The same of two arguments: a tracer and an array, of either kind, or a Python float."""
+    trace: Any = (x if type(x) is LinearizeTracer else y)._trace
+    if not trace.alive or not state.fast_by_types:
+        return NotImplemented
+    nonzero = (type(x) is LinearizeTracer, type(y) is LinearizeTracer)
+    if nonzero == _BOTH:
+        if y._trace is not trace:
+            return NotImplemented
+        a, b = x.primal, y.primal
+        numbers: tuple[int, ...] = (x.number, y.number)
+    elif nonzero[0]:
+        a, b = x.primal, y if type(y) is not float else _beside(x.aval, y)
+        numbers = (x.number,)
+    else:
+        a, b = x if type(x) is not float else _beside(y.aval, x), y.primal
+        numbers = (y.number,)
+    if type(a) is not ArrayImpl or type(b) is not ArrayImpl:
+        return NotImplemented
+    host_a, host_b = a._host, b._host
+    if host_a is None or host_b is None:
+        return NotImplemented
+    key = (a._aval or a.aval, b._aval or b.aval, nonzero)
+    plan = function.plans.get(key)
+    if plan is None:
+        plan = _new_plan(function, key, key[:2], _NO_PARAMS, nonzero)
+        if plan is None:
+            return NotImplemented
+    token = quiet_begin()
+    try:
+        outs = plan.forward(host_a, host_b)
+    finally:
+        quiet_end(token)
+    return _record(trace, plan, outs, numbers)
+
+
+_BOTH = (True, True)
+
+
+def _beside(aval: ShapedArray, x: float) -> Any:
+    """A Python float in the dtype of the array beside it, if that is what promotion gives; else None."""
+    return ArrayImpl(aval.dtype.type(x)) if aval.dtype.kind == "f" and not aval.weak_type else None
+
+
+def _record(trace: Any, plan: Plan, outs: tuple, numbers: tuple[int, ...]) -> Any:
+    """The result of a plan with one, and the call in the trace's list."""
+    aval = plan.out_avals[0]
+    out = ArrayImpl(outs[0], None, aval)
+    if not plan.nonzero_out[0]:
+        return out
+    variables = trace.variables
+    number = len(variables)
+    variables.append(None)
+    trace.calls += (plan, number, *numbers)
+    trace.residuals.append(outs[1:])
+    return LinearizeTracer(trace, out, number, aval)
+
+
+_NO_PARAMS: dict[str, Any] = {}
+
+
+def _records(calls: list[Any]) -> Iterator[tuple[Plan, int, list[int]]]:
+    """The calls one by one: plan, number of the first tangent of the results, numbers of the operands' tangents."""
+    i = 0
+    while i < len(calls):
+        plan, first = calls[i], calls[i + 1]
+        yield plan, first, calls[i + 2 : i + 2 + plan.operands]
+        i += 2 + plan.operands
+
+
+def put_on_tape(trace: Any) -> None:
+    """Calls as equations of `linear_call`."""
+    tape, variables = trace.tape, trace.variables
+    for (plan, first, operands), residuals in zip(_records(trace.calls), trace.residuals, strict=True):
+        outvars = [Var(tape, a) for a, nz in zip(plan.tangent_avals, plan.nonzero_out, strict=True) if nz]
+        variables[first : first + len(outvars)] = outvars
+        if outvars:
+            tape.eqns.append(LinearCallEqn(plan, residuals, [variables[i] for i in operands], outvars))
+    trace.calls, trace.residuals = [], []
+
+
+# The way back through calls alone, as one program, by the calls. A program is made when its calls were met so often.
+_programs: dict[tuple, Any] = {}
+_MET = 3
+_LONGEST = 5000
+
+
+def pull_back(trace: Any, numbers: Sequence[int], cotangents: Sequence[Any]) -> Any:
+    """Cotangents of the trace's inputs from those of results, if there is a program for it; else NotImplemented."""
+    calls = trace.calls
+    if len(calls) > _LONGEST or not state.fast:
+        return NotImplemented
+    if len(cotangents) != 1:
+        numbers = [i for i, ct in zip(numbers, cotangents, strict=True) if type(ct) is not Zero]
+        cotangents = [ct for ct in cotangents if type(ct) is not Zero]
+    for ct in cotangents:
+        if not isinstance(ct, NDARRAYS):
+            return NotImplemented
+    key = (len(trace.inputs), *calls, *numbers)
+    program = _programs.get(key, 0)
+    if type(program) is int:
+        if program < _MET:
+            if len(_programs) > 1000:
+                _programs.clear()
+            _programs[key] = program + 1
+            return NotImplemented
+        program = _programs[key] = _program_of(len(trace.inputs), calls, numbers)
+    token = quiet_begin()
+    try:
+        outs = program(trace.residuals, *cotangents)
+    finally:
+        quiet_end(token)
+    return [Zero(a) if out is None else ArrayImpl(out) for out, a in zip(outs, trace.inputs)]
+
+
+def _program_of(n_inputs: int, calls: list[Any], numbers: Sequence[int]) -> Callable[..., tuple]:
+    """Python code that transposes call by call. It takes the residuals off the end of their list, to let them go."""
+    scope: dict[str, Any] = {}
+    lines = [f"def program(residuals, {', '.join(f'ct{i}' for i in range(len(numbers)))}):", "pop = residuals.pop"]
+    found: set[int] = set()
+
+    def add(number: int, value: str) -> None:
+        lines.append(f"c{number} = c{number} + {value}" if number in found else f"c{number} = {value}")
+        found.add(number)
+
+    for i, number in enumerate(numbers):
+        add(number, f"ct{i}")
+    for plan, first, operands in reversed(list(_records(calls))):
+        outs = range(first, first + sum(plan.nonzero_out))
+        mask = tuple(i in found for i in outs)
+        if not any(mask):
+            lines.append("pop()")
+            continue
+        rule = f"f{len(scope)}"
+        scope[rule] = plan.backward(mask)
+        cts = [f"c{i}" for i in outs if i in found]
+        lines.append(f"{''.join(f't{i}, ' for i in range(len(operands)))} = {rule}(*pop(), {', '.join(cts)})")
+        lines.append(f"del {', '.join(cts)}")
+        for i, number in enumerate(operands):
+            add(number, f"t{i}")
+    lines.append(f"return ({''.join(f'c{i}, ' if i in found else 'None, ' for i in range(n_inputs))})")
+    exec(compile("\n    ".join(lines), "<backward pass>", "exec"), scope)
+    return scope["program"]
+
+
+_ONE = (True,)
 
 
 def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
@@ -212,7 +389,7 @@ def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
             if not isinstance(host, NDARRAYS):
                 cts[key] = ct
                 return
-            outs = eqn.plan.backward_of_one(*eqn.residuals, host)
+            outs = eqn.plan.backward(_ONE)(*eqn.residuals, host)
         else:
             found = [get(id(v)) for v in outvars]
             hosts = [ct._host if type(ct) is ArrayImpl else ct for ct in found if ct is not None]
@@ -230,4 +407,6 @@ def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
 
 
 reverse.Shortcuts.process = staticmethod(process)
+reverse.Shortcuts.put_on_tape = staticmethod(put_on_tape)
+reverse.Shortcuts.pull_back = staticmethod(pull_back)
 reverse.Shortcuts.walk_back = staticmethod(walk_back)

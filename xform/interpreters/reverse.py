@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core.array import NDARRAYS, ArrayImpl, get_aval
+from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
 from xform.core.source import current as current_source
@@ -27,16 +28,28 @@ class Shortcuts:
     """Faster ways outside `jit`; `interpreters.plans`, which is built on this module, fills them in."""
 
     process: Callable[..., Any]  # of LinearizeTrace
+    put_on_tape: Callable[..., None]  # calls of plans, as equations
+    pull_back: Callable[..., Any]  # through calls of plans only
     walk_back: Callable[..., Any]  # for equations of `linear_call`
 
 
 class LinearizeTracer(Tracer):
-    """A primal value with the tape's variable for its tangent."""
+    """A primal value, and the number of its tangent in the trace."""
 
-    __slots__ = ("aval", "primal", "tangent")
+    __slots__ = ("aval", "number", "primal")
 
-    def __init__(self, trace: "LinearizeTrace", primal: Any, tangent: Var):
-        self._trace, self.primal, self.tangent, self.aval = trace, primal, tangent, get_aval(primal)
+    def __init__(self, trace: "LinearizeTrace", primal: Any, number: int, aval: ShapedArray):
+        self._trace, self.primal, self.number, self.aval = trace, primal, number, aval
+
+    @property
+    def tangent(self) -> Any:
+        """The tape's variable for the tangent."""
+        trace: Any = self._trace
+        variable = trace.variables[self.number]
+        if variable is None:
+            trace.put_on_tape()
+            variable = trace.variables[self.number]
+        return variable
 
     def known(self) -> Any:
         """The primal value, if it is known."""
@@ -63,20 +76,59 @@ class Tape(StagingTrace):
 
 
 class LinearizeTrace(Trace):
-    """Evaluates primal operations below, and records the tangent operations on `tape`."""
+    """Evaluates primal operations below, and records the tangent operations.
 
-    __slots__ = ("tape",)
+    Attributes
+    ----------
+    variables : list
+        By number, the tape's variable for each tangent; None as long as the tape wasn't needed for it.
+    inputs : list of ShapedArray
+        Avals of the first of them, the arguments of the program on tangents.
+    calls, residuals : list
+        Operations that have a plan (see `interpreters.plans`) and are not on the tape yet: for each, its plan, the
+        number of its first nonzero tangent, and the numbers of its operands' tangents; and a tuple of its residuals.
+    tape : Tape or None
+    """
+
+    __slots__ = ("calls", "inputs", "residuals", "tape", "variables")
     name = "linearize"
 
-    def __enter__(self) -> "LinearizeTrace":
-        super().__enter__()
-        self.tape = Tape()
-        self.tape.level, self.tape.alive = self.level, True
-        return self
+    def __init__(self) -> None:
+        self.variables: list[Any] = []
+        self.inputs: list[Any] = []
+        self.calls: list[Any] = []
+        self.residuals: list[tuple] = []
+        self.tape: Tape | None = None
 
     def __exit__(self, *_: object) -> None:
-        self.tape.alive = False
-        super().__exit__()
+        if self.tape is not None:
+            self.tape.alive = False
+        self.alive = False
+        state.level = self.level - 1
+
+    def new_input(self, primal: Any) -> LinearizeTracer:
+        """A tracer for an argument that is differentiated."""
+        aval = get_aval(primal)
+        self.inputs.append(aval.to_tangent_aval())
+        self.variables.append(None)
+        return LinearizeTracer(self, primal, len(self.variables) - 1, aval)
+
+    def put_on_tape(self) -> Tape:
+        """Give every tangent a variable on the tape."""
+        if self.tape is None:
+            tape = self.tape = Tape()
+            tape.level, tape.alive = self.level, self.alive
+            self.variables[: len(self.inputs)] = [tape.new_input(aval) for aval in self.inputs]
+        if self.calls:
+            Shortcuts.put_on_tape(self)
+        return self.tape
+
+    def wrap(self, primal: Any, tangent: Any) -> Any:
+        """A tracer, unless the tangent is known to be zero."""
+        if type(tangent) is Zero:
+            return primal
+        self.variables.append(tangent)
+        return LinearizeTracer(self, primal, len(self.variables) - 1, get_aval(primal))
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if state.fast and primitive.remembers_types and self.alive:
@@ -94,23 +146,63 @@ class LinearizeTrace(Trace):
             finally:
                 state.source = None
         if primitive.multiple_results:
-            return [
-                p if type(t) is Zero else LinearizeTracer(self, p, t) for p, t in zip(out, tangent_out, strict=True)
-            ]
-        return out if type(tangent_out) is Zero else LinearizeTracer(self, out, tangent_out)
+            return [self.wrap(p, t) for p, t in zip(out, tangent_out, strict=True)]
+        return self.wrap(out, tangent_out)
 
 
-class Linearized(NamedTuple):
+class Linearized:
     """A function linearized at a point.
 
-    `jaxpr` maps the tangents of the arguments that are differentiated to the nonzero tangents of the results;
-    `consts` are its residuals.
+    Attributes
+    ----------
+    outs : list
+        The results.
+    nonzero_out : list of bool
+        Which results have a tangent that isn't known to be zero.
     """
 
-    outs: list[Any]
-    nonzero_out: list[bool]
-    jaxpr: Jaxpr
-    consts: list[Any]
+    __slots__ = ("_program", "nonzero_out", "outs", "tangents", "trace")
+
+    def __init__(self, trace: LinearizeTrace, outs: Sequence[Any]):
+        self.trace = trace
+        self.outs: list[Any] = []
+        self.tangents: list[int] = []
+        self.nonzero_out: list[bool] = []
+        self._program: Any = None
+        for out in outs:
+            differentiated = type(out) is LinearizeTracer and out._trace is trace
+            if differentiated:
+                self.tangents.append(out.number)
+                out = out.primal
+            elif isinstance(out, Tracer) and (out._trace.level >= trace.level or not out._trace.alive):
+                raise out.leaked()
+            self.outs.append(out)
+            self.nonzero_out.append(differentiated)
+
+    def _finish(self) -> tuple[Jaxpr, list[Any]]:
+        if self._program is None:
+            tape = self.trace.put_on_tape()
+            self._program = tape.finish([self.trace.variables[i] for i in self.tangents])
+            self._program[0].is_tape = True
+        return self._program
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        """From the tangents of the arguments that are differentiated to the nonzero tangents of the results."""
+        return self._finish()[0]
+
+    @property
+    def consts(self) -> list[Any]:
+        """The residuals of `jaxpr`."""
+        return self._finish()[1]
+
+    def pull_back(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Cotangents of the differentiated arguments from those of the nonzero results. To be called once."""
+        if self.trace.tape is None:
+            grads = Shortcuts.pull_back(self.trace, self.tangents, cotangents)
+            if grads is not NotImplemented:
+                return grads
+        return backward_pass(self.jaxpr, self.consts, cotangents)
 
 
 def linearize(
@@ -118,15 +210,8 @@ def linearize(
 ) -> Linearized:
     """Linearize a function of flat arguments, that returns a list, at `primals`."""
     with LinearizeTrace() as trace:
-        tape = trace.tape
-        args = [
-            LinearizeTracer(trace, p, tape.new_input(get_aval(p).to_tangent_aval())) if d else p
-            for p, d in zip(primals, differentiate, strict=True)
-        ]
-        outs, tangents = split_tracers(trace, LinearizeTracer, function(*args))
-        jaxpr, consts = tape.finish([t for t in tangents if type(t) is not Zero])
-        jaxpr.is_tape = True
-    return Linearized(outs, [type(t) is not Zero for t in tangents], jaxpr, consts)
+        outs = function(*[trace.new_input(p) if d else p for p, d in zip(primals, differentiate, strict=True)])
+        return Linearized(trace, outs)
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
@@ -242,11 +327,8 @@ def linearize_jaxpr(
             return eval_jaxpr(closed.jaxpr, closed.consts, *xs)
 
         with LinearizeTrace() as trace:
-            tape = trace.tape
-            args = [
-                LinearizeTracer(trace, p, tape.new_input(p.aval.to_tangent_aval())) if nz else p
-                for p, nz in zip(primals, nonzero, strict=True)
-            ]
+            args = [trace.new_input(p) if nz else p for p, nz in zip(primals, nonzero, strict=True)]
+            tape = trace.put_on_tape()
             outs, tangents = split_tracers(trace, LinearizeTracer, program(*args))
             if nonzero_out is not None:
                 tangents = [instantiate(t) if nz else Zero(t.aval) for t, nz in zip(tangents, nonzero_out, strict=True)]

@@ -6,7 +6,9 @@ operands are concrete arrays on the host of one dtype that isn't weak (or one is
 other), and NumPy's result for that kind of dtype is what the primitive's host rule gives. Everything else goes the
 general way: promotion, broadcasting, and a primitive's `bind`. What NumPy refuses goes there too, for the error.
 
-May import: `xform.core`, `xform.backends.numpy`.
+In a gradient that is evaluated at once the short way is a plan (see `interpreters.plans`) of the whole function.
+
+May import: `xform.core`, `xform.backends.numpy`, `interpreters.plans`.
 """
 
 from collections.abc import Callable
@@ -20,6 +22,8 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import filtered_traceback
+from xform.interpreters import plans
+from xform.interpreters.reverse import LinearizeTracer
 
 REFUSALS = (ValueError, TypeError, OverflowError, IndexError)
 OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex)
@@ -47,6 +51,8 @@ def unary(
     widens : whether integers and booleans become the default float
     """
 
+    planned = plans.Function(name, general)
+
     def function(x, out=None, where=None):
         if state.fast and out is where is None:
             if type(x) is ArrayImpl:
@@ -62,6 +68,8 @@ def unary(
         try:
             if out is not where or out is not None:
                 _refuse_keywords(name, out, where)
+            if type(x) is LinearizeTracer and (result := plans.call_unary(planned, x)) is not NotImplemented:
+                return result
             return general(x)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
@@ -71,17 +79,35 @@ def unary(
 
 
 def binary(
-    name: str, doc: str, general: Callable[[Any, Any], Any], host: Any = None, kinds: str = "", widens: bool = False
+    name: str,
+    doc: str,
+    general: Callable[[Any, Any], Any],
+    host: Any = None,
+    kinds: str = "",
+    widens: bool = False,
+    by_types: bool = False,
 ) -> Any:
-    """An elementwise function of two arguments; parameters as in `unary`."""
+    """An elementwise function of two arguments; parameters as in `unary`.
+
+    `by_types` says that what `general` does depends on the types of its arguments only, also if one is a Python float.
+    """
     swapped = _binary(name, lambda x, y: general(y, x), lambda a, b: host(b, a), kinds, widens)
-    function = _binary(name, general, host, kinds, widens, swapped)
+    function = _binary(name, general, host, kinds, widens, swapped, by_types)
+    function.by_types = by_types
     return _named(function, name, doc, 2, general, host, kinds, widens)
 
 
 def _binary(
-    name: str, general: Callable[[Any, Any], Any], host: Any, kinds: str, widens: bool, swapped: Any = None
+    name: str,
+    general: Callable[[Any, Any], Any],
+    host: Any,
+    kinds: str,
+    widens: bool,
+    swapped: Any = None,
+    by_types: bool = False,
 ) -> Any:
+    planned = plans.Function(name, general) if by_types else None
+
     def function(x1, x2, out=None, where=None):
         if state.fast and out is where is None:
             if type(x1) is ArrayImpl:
@@ -114,6 +140,10 @@ def _binary(
         try:
             if out is not where or out is not None:
                 _refuse_keywords(name, out, where)
+            if planned is not None and (type(x1) is LinearizeTracer or type(x2) is LinearizeTracer):
+                result = plans.call_binary(planned, x1, x2)
+                if result is not NotImplemented:
+                    return result
             return general(x1, x2)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
@@ -191,7 +221,8 @@ def binary_operators(function: Any, host: Any = None) -> tuple[Any, Any]:
     def backward(x: Any, y: Any) -> Any:
         return general(y, x) if _is_operand(y) else NotImplemented
 
-    direct = _binary(name, forward, host, kinds, function.widens)
-    reflected = _binary(name, backward, lambda a, b: host(b, a), kinds, function.widens)
+    by_types = function.by_types
+    direct = _binary(name, forward, host, kinds, function.widens, by_types=by_types)
+    reflected = _binary(name, backward, lambda a, b: host(b, a), kinds, function.widens, by_types=by_types)
     direct.__doc__ = reflected.__doc__ = f"Operator: `xform.numpy.{name}`."
     return direct, reflected

@@ -18,6 +18,8 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Primitive, Tracer
+from xform.interpreters import plans
+from xform.interpreters.reverse import LinearizeTracer
 from xform.lax import reductions as rd
 from xform.lax.arithmetic import div_p
 from xform.lax.comparison import select_n_p
@@ -83,6 +85,11 @@ def reduce_by(
 def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: int, doc: str) -> Callable[..., Array]:
     reduce: Any = ufunc.reduce
 
+    def of_all(a: Array) -> Any:
+        return p.bind(a, axes=tuple(range(a.aval.ndim)))
+
+    planned = plans.Function(name, of_all)
+
     def function(
         a: Any,
         axis: Any = None,
@@ -105,8 +112,10 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                     quiet_end(token)
         try:
             whole = axis is dtype is out is initial is where is None and not keepdims
-            if whole and isinstance(a, Tracer) and (aval := a.aval).inexact:  # what losses end with
-                return p.bind(a, axes=tuple(range(aval.ndim))) if aval.ndim else a
+            if whole and isinstance(a, Tracer) and a.aval.inexact and a.ndim:  # what losses end with
+                if type(a) is LinearizeTracer and (result := plans.call_unary(planned, a)) is not NotImplemented:
+                    return result
+                return of_all(a)
             no_out(name, out)
             a = array_of(name, a)
             wanted = dtype_argument(name, dtype) or _sum_dtype(a.dtype, promote_integers)

@@ -78,7 +78,7 @@ def _pairwise(name: str, p: Primitive, doc: str, kinds: str = "iufc", for_bool: 
             x, y = pair(name, x, y)
             return for_bool.bind(x, y) if formulas.dtype_of(x) is _BOOL else bind(x, y)
 
-    return binary(name, doc, general, p.host, kinds)
+    return binary(name, doc, general, p.host, kinds, by_types=True)
 
 
 def _inexact_pair(name: str, general: Any, host: Any, doc: str, kinds: str = "f") -> Any:
@@ -90,7 +90,7 @@ def _inexact_pair(name: str, general: Any, host: Any, doc: str, kinds: str = "f"
             x, y = fit(name, promote_inexact(name, x, y))
         return general(x, y)
 
-    return binary(name, doc, promoted, host, kinds, widens=True)
+    return binary(name, doc, promoted, host, kinds, widens=True, by_types=True)
 
 
 def _comparison(name: str, p: Primitive, doc: str) -> Any:
@@ -103,7 +103,7 @@ def _comparison(name: str, p: Primitive, doc: str) -> Any:
             return lexicographic(x, y)
         return p.bind(x, y)
 
-    return binary(name, doc, general, getattr(np, name), "biufc")
+    return binary(name, doc, general, getattr(np, name), "biufc", by_types=True)
 
 
 def _logical(name: str, p: Primitive, doc: str) -> Any:
