@@ -11,6 +11,21 @@ N = 8
 
 # name: function of one row, and the same on all rows (axis 0).
 ROUND = [(i, (i + 1) % N) for i in range(N)]
+
+
+def exchanged(x):
+    """From three rows, send rows 0 and 1 to the next position and row 2 to the one before, where they change places."""
+    me, each = lax.axis_index("i"), xnp.arange(N)
+    onward, back = each == (me + 1) % N, each == (me - 1) % N
+    sizes, start, target = 2 * onward + back, 2 * back, onward.astype(int)
+    received = lax.all_to_all(sizes, "i", 0, 0, tiled=True)
+    return lax.ragged_all_to_all(x, xnp.zeros(4), start, sizes, target, received, axis_name="i")
+
+
+def exchanged_reference(x):
+    return np.stack([np.roll(x[:, 2], -1), *np.roll(x[:, :2], 1, axis=0).T, np.zeros(N)], 1)
+
+
 COLLECTIVES = {
     "psum": (lambda x: lax.psum(x, "i"), lambda x: np.broadcast_to(x.sum(0), x.shape)),
     "pmean": (lambda x: lax.pmean(x, "i"), lambda x: np.broadcast_to(x.mean(0), x.shape)),
@@ -39,6 +54,9 @@ COLLECTIVES = {
         lambda x: lax.psum_scatter(xnp.tile(x, N), "i", tiled=True),
         lambda x: np.broadcast_to(x.sum(0), x.shape),
     ),
+    "pbroadcast": (lambda x: lax.pbroadcast(x, "i", 2), lambda x: np.broadcast_to(x[2], x.shape)),
+    "pcast": (lambda x: lax.pcast(x, "i", to="varying"), lambda x: x),
+    "ragged_all_to_all": (exchanged, exchanged_reference),
     "axis_index": (lambda x: x + lax.axis_index("i"), lambda x: x + np.arange(N)[:, None]),
     "normalised": (lambda x: x / lax.psum(x, "i"), lambda x: x / x.sum(0)),
 }
@@ -198,3 +216,35 @@ def test_errors():
         xform.pmap(lambda x, y: x)(np.ones(3), np.ones(4))
     with pytest.raises(NotImplementedError, match="axis_index_groups"):
         xform.vmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0]]), axis_name="i")(np.ones(1))
+
+
+def test_ragged_exchange_as_documented():
+    """Overlap, several pieces for each position, what lies outside of them, wrong arguments."""
+
+    def f(*args):
+        return lax.ragged_all_to_all(*args, axis_name="i")
+
+    # Two positions, one piece for each: the example of the specification of XLA's operation.
+    operand = np.array([[1, 2, 2], [3, 4, 0]])
+    sizes, target = np.array([[1, 2], [1, 1]]), np.array([[0, 0], [1, 2]])
+    args = (operand, np.full((2, 4), -1), np.array([[0, 1], [0, 1]]), sizes, target, sizes.T)
+    expected = [[1, 3, -1, -1], [2, 2, 4, -1]]
+    for run in (xform.vmap, lambda *a, **k: xform.jit(xform.vmap(*a, **k)), xform.pmap):
+        assert run(f, axis_name="i")(*args).tolist() == expected
+    # Two pieces each, of rows with two columns; the later one stays.
+    operand = np.arange(12.0).reshape(2, 3, 2)
+    starts = np.array([[0, 2, 0, 1], [1, 1, 0, 0]], np.int32)
+    sizes = np.array([[2, 1, 0, 2], [1, 0, 1, 1]], np.uint8)
+    target = np.array([[0, 1, 0, 0], [1, 0, 2, 2]])
+    got = xform.vmap(f, axis_name="i")(operand, np.zeros((2, 3, 2)), starts, sizes, target, sizes)
+    assert got[:, :, 0].tolist() == [[0, 8, 0], [2, 4, 6]]
+    with pytest.raises(TypeError, match=r"ragged_all_to_all: .* multiple of 2, got i64\[1\]"):
+        xform.vmap(f, axis_name="i")(*[a[:, :1] for a in args])
+
+
+def test_only_varying_values():
+    for f in (lambda x: lax.pcast(x, "i", to="reduced"), lambda x: lax.all_gather(x, "i", to="reduced")):
+        with pytest.raises(NotImplementedError, match=r"lax\.\w+: only to='varying'"):
+            xform.vmap(f, axis_name="i")(np.ones(2))
+    with pytest.raises(NameError, match="unbound axis name: 'j'"):
+        xform.vmap(lambda x: lax.pcast(x, "j", to="varying"), axis_name="i")(np.ones(2))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.ops.record import FLOATS, INEXACT, NUMBERS, REALS, Op, Sample, array, arrays, edge_values
+from tests.ops.record import COMPLEX, FLOATS, INEXACT, NUMBERS, Op, Sample, array, arrays, edge_values
 from xform import lax
 from xform.lax.cumulative import linear_recurrence_p
 
@@ -100,11 +100,11 @@ OPS = [
         lax.cummax,
         samples(),
         accumulated(np.maximum),
-        REALS,
+        NUMBERS,
         edges=extreme_edges,
-        errors=[(lambda: lax.cummax(np.ones(2, complex)), TypeError, r"cummax .* c128\[2\]")],
+        errors=[(lambda: lax.cummax(np.ones(2, bool)), TypeError, r"cummax .* bool\[2\]")],
     ),
-    Op("cummin", lax.cummin, samples(), accumulated(np.minimum), REALS, edges=extreme_edges),
+    Op("cummin", lax.cummin, samples(), accumulated(np.minimum), NUMBERS, edges=extreme_edges),
     Op(
         "cumlogsumexp",
         lax.cumlogsumexp,
@@ -113,6 +113,17 @@ OPS = [
         FLOATS,
         edges=extreme_edges,
         errors=[(lambda: lax.cumlogsumexp(np.ones(2, int)), TypeError, r"cumlogsumexp .* i64\[2\]")],
+    ),
+    Op(
+        "cumlogsumexp:complex",
+        lax.cumlogsumexp,
+        samples(-1, 1),
+        lambda x, axis, reverse: np.log(accumulated(np.add)(np.exp(x), axis, reverse)),
+        COMPLEX,
+        edges=lambda dtype: [
+            Sample((np.array([complex(-np.inf, 1), -np.inf, 2 + 3j, 2 + 3j, -np.inf, 80, 80 - 1j], dtype), 0, False))
+        ],
+        ulps=16,
     ),
     Op(
         "linear_recurrence",

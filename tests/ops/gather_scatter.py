@@ -290,6 +290,40 @@ OPS = [
         edges=without_negative_zeros,
     ),
     Op(
+        "scatter_max:clip",
+        lax.scatter_max,
+        scatter_samples("clip", FEW),
+        scatter_reference(np.maximum),
+        ["float64", "uint8"],
+    ),
+    Op(
+        "scatter_min:promise",
+        lax.scatter_min,
+        scatter_samples("promise_in_bounds", [ROWS, *DUPLICATES[:1]], indices_are_sorted=False),
+        scatter_reference(np.minimum),
+        ["float64"],
+    ),
+    Op(
+        "scatter_mul:clip",
+        lax.scatter_mul,
+        scatter_samples("clip", FEW),
+        scatter_reference(np.multiply),
+        ["float64", "complex128"],
+    ),
+    Op(
+        "scatter_mul:zeros",  # the derivative of a product has no quotient
+        lax.scatter_mul,
+        lambda rng, dtype: [
+            Sample(
+                (np.array(x, dtype), np.zeros((4, 1), int), np.array(u, dtype)),
+                dict(dimension_numbers=S((), (0,), (0,))),
+            )
+            for x, u in (([2], [0, 3, 1, -1]), ([0], [2, 3, 1, -1]))
+        ],
+        scatter_reference(np.multiply),
+        ["float64", "complex128"],
+    ),
+    Op(
         "scatter_mul", lax.scatter_mul, scatter_samples(None, FEW), scatter_reference(np.multiply), NUMBERS, edges=edges
     ),
     Op(

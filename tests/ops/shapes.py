@@ -115,6 +115,20 @@ OPS = [
         ],
     ),
     Op(
+        "split:unstack", lax.unstack, calls(((3,),), ((2, 3), 1), ((2, 3), -2), ((0, 2), 1), ((2, 0), 0)),
+        lambda x, axis=0: list(np.moveaxis(x, axis, 0)), ALL,
+        errors=[(lambda: lax.unstack(x32, 2), ValueError, r"unstack: \(2,\) .* f32\[2,3\]")],
+    ),
+    Op(
+        "broadcast_in_dim:broadcast_like", lax.broadcast_like,
+        lambda rng, dtype: [
+            Sample((array(rng, dtype, a), array(rng, dtype, b)))
+            for a, b in (((), (2, 3)), ((3,), (2, 3)), ((2, 1), (2, 3)), ((1,), (0,)), ((1, 3), (1, 3)))
+        ],
+        lambda x, like: np.broadcast_to(x, like.shape), ["float64", "int8"],
+        errors=[(lambda: lax.broadcast_like(x32, x32.T), ValueError, r"broadcast_like: f32\[2,3\] .* f32\[3,2\]")],
+    ),
+    Op(
         "iota", lambda shape, dtype: lax.broadcasted_iota(dtype, shape, len(shape) - 1),
         lambda rng, dtype: nothing(rng, dtype)[1:],
         lambda shape, dtype: np.broadcast_to(np.arange(shape[-1]), shape).astype(dtype), NUMBERS, differentiable=False,

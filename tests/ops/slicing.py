@@ -174,6 +174,19 @@ OPS = [
         ],
     ),
     Op(
+        "concatenate:stack", lax.stack,
+        lambda rng, dtype: [
+            Sample((list(arrays(rng, dtype, *[shape] * n)), axis))
+            for shape, n, axis in (((), 2, 0), ((3,), 2, 0), ((3,), 3, -1), ((2, 3), 1, 1), ((0, 2), 2, 2))
+        ],
+        lambda xs, axis: np.stack(xs, axis), ALL,
+        errors=[
+            (lambda: lax.stack([]), ValueError, "stack: at least one array"),
+            (lambda: lax.stack([X, X.T]), ValueError, r"stack: .* f64\[3,4\], f64\[4,3\]"),
+            (lambda: lax.stack([X], 3), ValueError, r"stack: \(3,\) .* 3 axes"),
+        ],
+    ),
+    Op(
         "concatenate", lax.concatenate, concatenate_samples, lambda xs, dimension: np.concatenate(xs, dimension), ALL,
         errors=[
             (lambda: lax.concatenate([], 0), ValueError, "concatenate: at least one"),

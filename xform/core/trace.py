@@ -194,6 +194,9 @@ class Primitive:
     # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.
     is_cheap_on_host = False
 
+    # Whether it must stay apart from an equal operation: common subexpressions are computed once.
+    has_effects = False
+
     # Whether the result types depend on operand types and parameters alone; false for operations on jaxprs, which
     # would be kept alive, and on named axes.
     remembers_types = True

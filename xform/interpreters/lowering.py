@@ -271,16 +271,17 @@ def dense(array: np.ndarray) -> str:
         return f"dense<> : {kind}"
 
     def nested(a: Any) -> str:
-        return f"[{', '.join(map(nested, a))}]" if a.ndim else _scalar(a)
+        return f"[{', '.join(map(nested, a))}]" if a.ndim else scalar_text(a)
 
     return f"dense<{nested(array)}> : {kind}"
 
 
-def _scalar(x: Any) -> str:
+def scalar_text(x: Any) -> str:
+    """A number as MLIR text, exactly."""
     if x.dtype.kind == "b":
         return "true" if x else "false"
     if x.dtype.kind == "c":
-        return f"({_scalar(x.real)}, {_scalar(x.imag)})"
+        return f"({scalar_text(x.real)}, {scalar_text(x.imag)})"
     if dtypes.issubdtype(x.dtype, np.integer):
         return str(int(x))
     number = float(x)

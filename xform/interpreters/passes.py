@@ -30,7 +30,7 @@ def dead_code(
         if len(eqn.outvars) == 1:
             if id(eqn.outvars[0]) not in needed:
                 continue
-        elif any(id(v) in needed for v in eqn.outvars):
+        elif any(id(v) in needed for v in eqn.outvars) or not eqn.outvars:  # without results: there for its effect
             eqn = _drop_unused(eqn, needed)
         else:
             continue
@@ -85,7 +85,7 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
 
 def _eqn_key(eqn: Eqn, invars: Sequence[Atom]) -> Any:
     """Equal for equations that compute the same; None if that can't be told."""
-    if getattr(eqn.primitive, "has_effects", False):
+    if eqn.primitive.has_effects:
         return None
     inputs = tuple(
         (v.aval, v.val.tobytes() if isinstance(v.val, np.generic | np.ndarray) else v.val)

@@ -3,8 +3,11 @@
 May import: `xform.interpreters`, `xform.core`.
 """
 
+from xform.core.dtypes import dtype
 from xform.lax import linalg
+from xform.lax.accuracy import AccuracyMode, Tolerance
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
+from xform.lax.barriers import composite, dce_sink, optimization_barrier
 from xform.lax.bit_generator import RandomAlgorithm, rng_bit_generator
 from xform.lax.bitwise import (
     bitcast_convert_type,
@@ -23,6 +26,8 @@ from xform.lax.collectives import (
     all_to_all,
     axis_index,
     axis_size,
+    pbroadcast,
+    pcast,
     pmax,
     pmean,
     pmin,
@@ -47,9 +52,11 @@ from xform.lax.dynamic_slicing import (
 )
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
-from xform.lax.identities import stop_gradient
+from xform.lax.identities import stop_gradient, with_sharding_constraint
 from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
 from xform.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
+from xform.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+from xform.lax.ragged_exchange import ragged_all_to_all
 from xform.lax.reductions import (
     argmax,
     argmin,
@@ -76,6 +83,7 @@ from xform.lax.scatter_mul import scatter_mul
 from xform.lax.shapes import (
     broadcast,
     broadcast_in_dim,
+    broadcast_like,
     broadcast_shapes,
     broadcast_to_rank,
     broadcasted_iota,
@@ -88,14 +96,15 @@ from xform.lax.shapes import (
     iota,
     reshape,
     rev,
+    shape_as_value,
     squeeze,
     tile,
     transpose,
 )
-from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim
-from xform.lax.sorting import sort, sort_key_val, top_k
+from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim, stack
+from xform.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
-from xform.lax.split import split
+from xform.lax.split import split, unstack
 from xform.lax.transcendental import (
     acos,
     acosh,

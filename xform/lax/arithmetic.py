@@ -3,7 +3,7 @@
 Derivatives are *tangent times coefficient* where possible: one linear operation per operand keeps the program short
 that reverse mode transposes.
 
-May import: `lax.families`, `lax.comparison`, `lax.rounding`.
+May import: `lax.families`, `lax.comparison`, `lax.rounding`, `lax.shapes`.
 """
 
 from typing import Any
@@ -29,6 +29,7 @@ from xform.lax.families import (
     unbroadcast,
 )
 from xform.lax.rounding import RoundingMethod, round_p
+from xform.lax.shapes import convert_element_type
 
 neg_p = elementwise(
     "neg",
@@ -346,8 +347,10 @@ def sub(x: Any, y: Any) -> Any:
 
 
 @api_boundary
-def mul(x: Any, y: Any) -> Any:
-    """Elementwise product."""
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """Elementwise product, of the operands converted to `out_dtype` if that is given."""
+    if out_dtype is not None:
+        x, y = (convert_element_type(v, out_dtype) for v in (x, y))
     return apply(mul_p, x, y)
 
 

@@ -3,7 +3,7 @@
 Philox-4x32 and Threefry-2x32 [1]_ encrypt the numbers of blocks with a key. The state is two 64-bit words: the key, and
 the number of the first block. A block of Philox is four 32-bit words, one of Threefry two.
 
-May import: `lax.random_bits`, `lax.shapes`, `lax.control_flow`.
+May import: `lax.families`, `lax.random_bits`, `lax.shapes`, `lax.control_flow`.
 
 .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC '11,
    https://doi.org/10.1145/2063384.2063405. Layout of the state: https://openxla.org/stablehlo/spec#rng_bit_generator
@@ -24,6 +24,7 @@ from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import zero_of
 from xform.lax.control_flow import map as lax_map
+from xform.lax.families import no_sharding
 from xform.lax.random_bits import U32, U64, UNSIGNED, _blocks
 from xform.lax.shapes import canonical_shape, reshape
 
@@ -176,7 +177,6 @@ def rng_bit_generator(
     dtype = dtypes.canonicalize_dtype(dtypes.check_user_dtype(dtype, "rng_bit_generator"))
     if dtype not in UNSIGNED:
         raise TypeError(f"lax.rng_bit_generator: dtype must be an unsigned integer of 8 to 64 bits, got {dtype}")
-    if out_sharding is not None:
-        raise NotImplementedError("lax.rng_bit_generator: only out_sharding=None is supported")
+    no_sharding("rng_bit_generator", out_sharding=out_sharding)
     out = rng_bit_generator_p.bind(key, shape=canonical_shape(shape), dtype=dtype, algorithm=RandomAlgorithm(algorithm))
     return tuple(out)

@@ -261,13 +261,19 @@ all_to_all_p.lower = lambda ctx, x, *, axes: ctx.op(
 # The public functions.
 
 
-def _no_groups(name: str, groups: Any) -> None:
+def _only_varying(name: str, to: Any) -> None:
+    if to != "varying":
+        raise NotImplementedError(f"lax.{name}: only to='varying' is supported, got {to!r}")
+
+
+def no_groups(name: str, groups: Any) -> None:
+    """NotImplementedError unless the argument axis_index_groups of lax.`name` is None."""
     if groups is not None:
         raise NotImplementedError(f"lax.{name}: axis_index_groups is not supported")
 
 
 def _across(name: str, primitive: Primitive, x: Any, axis_name: Any, groups: Any) -> Any:
-    _no_groups(name, groups)
+    no_groups(name, groups)
     axes = _names(axis_name)
     return tree.map(lambda leaf: primitive.bind(leaf, axes=axes), x)
 
@@ -288,7 +294,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     >>> xform.vmap(lambda x: x / xform.lax.psum(x, "i"), axis_name="i")(xnp.array([1.0, 3.0])).tolist()
     [0.25, 0.75]
     """
-    _no_groups("psum", axis_index_groups)
+    no_groups("psum", axis_index_groups)
     axes = _names(axis_name)
 
     def one(leaf: Any) -> Any:
@@ -303,7 +309,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 @api_boundary
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Mean across named axes."""
-    _no_groups("pmean", axis_index_groups)
+    no_groups("pmean", axis_index_groups)
     axes = _names(axis_name)
 
     def one(leaf: Any) -> Any:
@@ -343,7 +349,15 @@ def axis_size(axis_name: Any) -> int:
 
 
 @api_boundary
-def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
+def all_gather(
+    x: Any,
+    axis_name: Any,
+    *,
+    axis_index_groups: Any = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
     """The values at all positions of a named axis.
 
     Parameters
@@ -352,8 +366,11 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         Where the new axis goes.
     tiled : bool
         Concatenate along the existing `axis` instead.
+    to : "varying"
+        Types don't tell whether a value varies along a named axis; others raise NotImplementedError.
     """
-    _no_groups("all_gather", axis_index_groups)
+    no_groups("all_gather", axis_index_groups)
+    _only_varying("all_gather", to)
     axes = _names(axis_name)
 
     def one(leaf: Any) -> Any:
@@ -382,6 +399,32 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     return tree.map(lambda leaf: ppermute_p.bind(leaf, axes=axes, perm=pairs), x)
 
 
+@api_boundary
+def pbroadcast(x: Any, axis_name: Any, source: Any) -> Any:
+    """The value at position `source` of a named axis, everywhere.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    source : int, or integer scalar
+    """
+    mine = eq_p.bind(axis_index(axis_name), convert(source, np.dtype(np.int32)))
+
+    def one(leaf: Any) -> Any:
+        chosen = select_n_p.bind(mine, np.zeros((), get_aval(leaf).dtype)[()], leaf)
+        return psum(chosen, axis_name)
+
+    return tree.map(one, x)
+
+
+@api_boundary
+def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+    """`x` itself: types don't tell whether a value varies along a named axis, so that all count as "varying"."""
+    _names(axis_name)
+    _only_varying("pcast", to)
+    return x
+
+
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Permute along a named axis: position i gets the value of position ``perm[i]``."""
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(perm)])
@@ -401,7 +444,7 @@ def all_to_all(
 
     Without `tiled` the split axis must be as long as the named one, and is replaced by a new axis at `concat_axis`.
     """
-    _no_groups("all_to_all", axis_index_groups)
+    no_groups("all_to_all", axis_index_groups)
     axes = _names(axis_name)
     size = axes_size(axes)
 
@@ -434,7 +477,7 @@ def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
     """Sum across a named axis, of which each position keeps its piece along `scatter_dimension`."""
-    _no_groups("psum_scatter", axis_index_groups)
+    no_groups("psum_scatter", axis_index_groups)
     size = axis_size(axis_name)
     index = axis_index(axis_name)
 

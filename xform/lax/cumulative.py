@@ -23,11 +23,12 @@ from xform.interpreters import batching
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax import families
-from xform.lax.arithmetic import add_p, max_p, min_p, mul_p, sub_p
-from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.arithmetic import add_p, complex_p, div_p, imag_p, max_p, min_p, mul_p, real_p, sub_p
+from xform.lax.comparison import eq_p, lt_p, select_n_p
 from xform.lax.control_flow.common import as_arrays
 from xform.lax.control_flow.scan import scan
 from xform.lax.reductions import accumulator, highest, lowest, reduce_prod_p, reduce_sum_p
+from xform.lax.rounding import floor_p
 from xform.lax.shapes import check_axes, convert, full, moveaxis, reshape, rev, transpose
 from xform.lax.slicing import concatenate, pad_p, slice_in_dim
 from xform.lax.transcendental import exp_p, log1p_p
@@ -90,7 +91,7 @@ def _lower_scan(
 
 def _cumulative(
     name: str,
-    ufunc: np.ufunc,
+    ufunc: Any,
     combine: Callable[..., Any],
     identity: Callable[[np.dtype], Any],
     jvp: Callable[..., Any],
@@ -150,10 +151,44 @@ def _logsumexp_jvp(g: Any, out: Any, x: Any, axis: int, reverse: bool) -> Any:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
+    if families.is_complex(x):
+        return _complex_logaddexp(x, y)
     top, low = max_p.bind(x, y), min_p.bind(x, y)
     same = eq_p.bind(x, y)  # infinities
     gap = select_n_p.bind(same, sub_p.bind(low, top), np.zeros((), top.dtype)[()])
     return add_p.bind(top, log1p_p.bind(exp_p.bind(gap)))
+
+
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    """With the imaginary part in [-pi, pi]."""
+    less = lt_p.bind(real_p.bind(x), real_p.bind(y))
+    top, low = select_n_p.bind(less, x, y), select_n_p.bind(less, y, x)
+    out = add_p.bind(top, log1p_p.bind(exp_p.bind(sub_p.bind(low, top))))
+    angle = imag_p.bind(out)
+    turn, half = np.array([2 * np.pi, 0.5], angle.dtype)
+    turns = floor_p.bind(add_p.bind(div_p.bind(angle, turn), half))
+    out = complex_p.bind(real_p.bind(out), sub_p.bind(angle, mul_p.bind(turn, turns)))
+    # What has the real part -inf is nothing to be added.
+    empty = np.asarray(-np.inf, angle.dtype)[()]
+    return select_n_p.bind(eq_p.bind(real_p.bind(low), empty), out, top)
+
+
+class _LogAddExp:
+    """Host rule: NumPy's ufunc has no complex loop."""
+
+    @staticmethod
+    def accumulate(x: Any, axis: int, dtype: np.dtype) -> Any:
+        if dtype.kind != "c":
+            return np.logaddexp.accumulate(x, axis, dtype)
+        out = np.moveaxis(np.array(x, dtype), axis, 0)
+        for k in range(1, len(out)):
+            x, y = out[k - 1], out[k]
+            less = x.real < y.real
+            top, low = np.where(less, y, x), np.where(less, x, y)
+            both = np.asarray(top + np.log1p(np.exp(low - top)))
+            both.imag -= 2 * np.pi * np.floor(both.imag / (2 * np.pi) + 0.5)
+            out[k] = np.where(low.real == -np.inf, top, both)
+        return np.moveaxis(out, 0, axis)
 
 
 def _minus_zero(dtype: np.dtype) -> Any:
@@ -169,10 +204,10 @@ cumsum_p = _cumulative(
 )
 cumsum_p.transpose = lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 cumprod_p = _cumulative("cumprod", np.multiply, mul_p.bind, lambda dtype: 1, _cumprod_jvp)
-cummax_p = _cumulative("cummax", np.maximum, max_p.bind, lowest, _extreme_jvp, "real")
-cummin_p = _cumulative("cummin", np.minimum, min_p.bind, highest, _extreme_jvp, "real")
+cummax_p = _cumulative("cummax", np.maximum, max_p.bind, lowest, _extreme_jvp)
+cummin_p = _cumulative("cummin", np.minimum, min_p.bind, highest, _extreme_jvp)
 cumlogsumexp_p = _cumulative(
-    "cumlogsumexp", np.logaddexp, _logaddexp, lambda dtype: -np.inf, _logsumexp_jvp, "float", unroll=1
+    "cumlogsumexp", _LogAddExp, _logaddexp, lambda dtype: -np.inf, _logsumexp_jvp, "inexact", unroll=1
 )
 
 
@@ -315,7 +350,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @api_boundary
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Largest element so far along an axis; NaN from the first NaN on."""
+    """Largest element so far along an axis; NaN from the first NaN on; complex ones as `lax.max` orders them."""
     return _bind(cummax_p, operand, axis, reverse)
 
 
@@ -327,7 +362,10 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 @api_boundary
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
-    """Logarithm of the cumulative sum of exponentials along an axis, without overflow."""
+    """Logarithm of the cumulative sum of exponentials along an axis, without overflow.
+
+    Of complex numbers, with an imaginary part in [-pi, pi] from the second element on.
+    """
     return _bind(cumlogsumexp_p, operand, axis, reverse)
 
 

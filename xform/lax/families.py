@@ -5,7 +5,7 @@ operands of one shape, or of rank 0, which are broadcast; their dtypes must agre
 
 Host and XLA agree within a few ulps, with one exception: XLA on CPU takes subnormal numbers for zero, NumPy does not.
 
-May import: `xform.core`, `xform.interpreters`.
+May import: `xform.core`, `xform.interpreters`, `lax.accuracy`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
+from xform.lax.accuracy import check_accuracy
 
 # Kinds of dtypes that an operation accepts.
 KINDS: dict[str, Callable[[np.dtype], bool]] = {
@@ -349,6 +350,7 @@ def as_operands(name: str, *args: Any) -> Sequence[Any]:
 
 def apply(p: Primitive, *args: Any, accuracy: Any = None, **params: Any) -> Any:
     """Bind the arguments of a lax function; Python scalars take the dtype of the arrays beside them."""
+    operands = as_operands(p.name, *args)
     if accuracy is not None:
-        raise NotImplementedError(f"lax.{p.name}: only accuracy=None, XLA's default, is supported, got {accuracy!r}")
-    return p.bind(*as_operands(p.name, *args), **params)
+        check_accuracy(p.name, get_aval(operands[0]).dtype, accuracy)
+    return p.bind(*operands, **params)

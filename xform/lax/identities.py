@@ -1,4 +1,4 @@
-"""Operations that compute nothing, and matter to transformations only.
+"""Operations that compute nothing, and matter to transformations and to the placement of arrays only.
 
 May import: `lax.families`.
 """
@@ -15,6 +15,24 @@ from xform.lax.families import apply, elementwise
 _T = TypeVar("_T")
 
 stop_gradient_p = elementwise("stop_gradient", lambda x: x, lower=lambda ctx, x: x)
+
+
+@api_boundary
+def with_sharding_constraint(x: _T, shardings: Any) -> _T:
+    """`x` itself: arrays live on one device, and that is the only sharding there is.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    shardings : pytree of shardings or None
+        Raises NotImplementedError for those of more than one device.
+    """
+    for sharding in tree.leaves(shardings):
+        if len(getattr(sharding, "device_set", ())) != 1:
+            raise NotImplementedError(
+                f"lax.with_sharding_constraint: only shardings on one device are supported, got {sharding!r}"
+            )
+    return x
 
 
 @api_boundary

@@ -13,6 +13,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import zero_of
+from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
 
@@ -113,19 +114,19 @@ def square(x: Any) -> Any:
 
 
 @api_boundary
-def sqrt(x: Any, *, accuracy: None = None) -> Any:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise square root."""
     return apply(sqrt_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def rsqrt(x: Any, *, accuracy: None = None) -> Any:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise reciprocal of the square root."""
     return apply(rsqrt_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def cbrt(x: Any, *, accuracy: None = None) -> Any:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise cube root of real numbers."""
     return apply(cbrt_p, x, accuracy=accuracy)
 

@@ -271,14 +271,15 @@ argmin_p = _arg_extreme("argmin", "argmin", reduce_min_p)
 # The public functions
 
 
-def _reduce(p: Primitive, operand: Any, axes: Any) -> Any:
+def _reduce(p: Primitive, operand: Any, axes: Any, out_sharding: None = None) -> Any:
+    families.no_sharding(p.name, out_sharding=out_sharding)
     return p.bind(operand, axes=canonical_axes(p.name, operand, axes))
 
 
 @api_boundary
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: None = None) -> Any:
     """Sum over `axes`, in the dtype of the operand; float16 and bfloat16 are accumulated in float32."""
-    return _reduce(reduce_sum_p, operand, axes)
+    return _reduce(reduce_sum_p, operand, axes, out_sharding)
 
 
 @api_boundary
@@ -288,18 +289,18 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Any:
 
 
 @api_boundary
-def reduce_max(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: None = None) -> Any:
     """Largest element over `axes`; NaN if there is one. Of no elements: the lowest value of the dtype.
 
     The derivative is shared equally by all elements that attain the maximum.
     """
-    return _reduce(reduce_max_p, operand, axes)
+    return _reduce(reduce_max_p, operand, axes, out_sharding)
 
 
 @api_boundary
-def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
+def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: None = None) -> Any:
     """Smallest element over `axes`; NaN if there is one. Of no elements: the highest value of the dtype."""
-    return _reduce(reduce_min_p, operand, axes)
+    return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
 @api_boundary
@@ -360,7 +361,13 @@ _MONOIDS = {
 
 
 @api_boundary
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: None = None,
+) -> Any:
     """Reduce over `dimensions` by any associative function of two scalars.
 
     Parameters
@@ -383,15 +390,35 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     >>> float(lax.reduce(np.array([3.0, 4.0]), 0.0, lambda x, y: lax.sqrt(x * x + y * y), (0,)))
     5.0
     """
+    families.no_sharding("reduce", out_sharding=out_sharding)
+    xs, init, treedef, combine, name = scalar_program("reduce", operands, init_values, computation)
+    shape = get_aval(xs[0]).shape
+    axes = canonical_axes("reduce", xs[0], dimensions)
+    monoid = _MONOIDS.get(name)
+    out = [broadcast_in_dim(i, [n for d, n in enumerate(shape) if d not in axes], ()) for i in init]
+    if monoid is not None:
+        out = elementwise_combine(combine, out, [monoid.bind(xs[0], axes=axes)])
+    elif all(shape[d] for d in axes):
+        out = elementwise_combine(combine, out, _fold(combine, xs, axes))
+    return treedef.unflatten(out)
+
+
+def scalar_program(
+    name: str, operands: Any, init_values: Any, computation: Callable[[Any, Any], Any]
+) -> tuple[list[Any], list[Any], Any, Callable[..., list[Any]], str]:
+    """The arguments of a reduction by any function, checked and flat.
+
+    Returns the arrays, the initial values in their dtypes, the structure, the function of flat scalars, and its
+    primitive's name if that is all it does.
+    """
     xs, treedef = tree.flatten(operands)
     init, init_tree = tree.flatten(init_values)
     avals = [get_aval(x) for x in xs]
     if treedef != init_tree or any(get_aval(i).shape for i in init) or len({a.shape for a in avals}) != 1:
         raise TypeError(
-            "lax.reduce: operands must have one shape, and init_values be scalars in the same structure; got "
+            f"lax.{name}: operands must have one shape, and init_values be scalars in the same structure; got "
             f"{tree.map(_short, operands)} and {tree.map(_short, init_values)}"
         )
-    axes = canonical_axes("reduce", xs[0], dimensions)
     init = [convert(i, a.dtype, a.weak_type and get_aval(i).weak_type) for i, a in zip(init, avals, strict=True)]
     scalars = [a.update(shape=()) for a in avals]
 
@@ -399,25 +426,23 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         n = len(args) // 2
         out, structure = tree.flatten(computation(treedef.unflatten(args[:n]), treedef.unflatten(args[n:])))
         if structure != treedef or any(get_aval(o).str_short() != s.str_short() for o, s in zip(out, scalars)):
-            raise TypeError(f"lax.reduce: computation must return scalars like its arguments, {scalars}, got {out}")
+            raise TypeError(f"lax.{name}: computation must return scalars like its arguments, {scalars}, got {out}")
         return out
 
-    eqns = trace_to_closed(combine, [*scalars, *scalars], "reduce")[0].jaxpr.eqns
-    monoid = _MONOIDS.get(eqns[0].primitive.name) if len(xs) == len(eqns) == 1 else None
-    shape = [n for d, n in enumerate(avals[0].shape) if d not in axes]
-    out = [broadcast_in_dim(i, shape, ()) for i in init]
-    if monoid is not None and eqns[0].invars[0] is not eqns[0].invars[1]:
-        out = _elementwise(combine, out, [monoid.bind(xs[0], axes=axes)])
-    elif all(avals[0].shape[d] for d in axes):
-        out = _elementwise(combine, out, _fold(combine, xs, axes))
-    return treedef.unflatten(out)
+    jaxpr = trace_to_closed(combine, [*scalars, *scalars], name)[0].jaxpr
+    operation = ""
+    if len(xs) == len(jaxpr.eqns) == 1:
+        eqn = jaxpr.eqns[0]
+        if {*map(id, eqn.invars)} == {*map(id, jaxpr.invars)} and jaxpr.outvars[0] is eqn.outvars[0]:
+            operation = eqn.primitive.name
+    return xs, init, treedef, combine, operation
 
 
 def _short(x: Any) -> str:
     return get_aval(x).str_short()
 
 
-def _elementwise(combine: Callable[..., list[Any]], first: list[Any], second: list[Any]) -> list[Any]:
+def elementwise_combine(combine: Callable[..., list[Any]], first: list[Any], second: list[Any]) -> list[Any]:
     """Apply a function of scalars to all elements."""
     size = first[0].size
     flat = [reshape(x, (size,)) for x in (*first, *second)]
@@ -433,7 +458,7 @@ def _fold(combine: Callable[..., list[Any]], xs: list[Any], axes: tuple[int, ...
     xs = [reshape(transpose(x, (*axes, *kept)), (n, *rest)) for x in xs]
     while n > 1:
         even, odd = ([slice_in_dim(x, k, n - 1 + k, 2) for x in xs] for k in (0, 1))
-        pairs = _elementwise(combine, even, odd)
+        pairs = elementwise_combine(combine, even, odd)
         last = [[slice_in_dim(x, n - 1, n)] if n % 2 else [] for x in xs]
         xs = [concatenate([p, *o], 0) for p, o in zip(pairs, last, strict=True)]
         n = (n + 1) // 2

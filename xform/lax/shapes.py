@@ -127,7 +127,9 @@ broadcast_in_dim_p = linear_unary(
 
 
 @api_boundary
-def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: None = None
+) -> Any:
     """Place the axes of `operand` at `broadcast_dimensions` of `shape`, and repeat it along the others.
 
     Examples
@@ -136,6 +138,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     >>> lax.broadcast_in_dim(np.arange(2.0), (2, 3), (0,)).tolist()
     [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
     """
+    families.no_sharding("broadcast_in_dim", out_sharding=out_sharding)
     shape, dims = canonical_shape(shape), tuple(map(operator.index, broadcast_dimensions))
     if get_aval(operand).shape == shape and dims == tuple(range(len(shape))):
         return as_array(operand)
@@ -146,11 +149,29 @@ families.Hooks.broadcast_in_dim = broadcast_in_dim
 
 
 @api_boundary
-def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: None = None) -> Any:
     """Repeat `operand` along new leading axes of lengths `sizes`."""
+    families.no_sharding("broadcast", out_sharding=out_sharding)
     shape = get_aval(operand).shape
     sizes = canonical_shape(sizes)
     return broadcast_in_dim(operand, (*sizes, *shape), range(len(sizes), len(sizes) + len(shape)))
+
+
+@api_boundary
+def broadcast_like(arr: Any, like_arr: Any) -> Any:
+    """`arr` broadcast to the shape of `like_arr`, by NumPy's rules.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.broadcast_like(np.arange(2), np.zeros((2, 2))).tolist()
+    [[0, 1], [0, 1]]
+    """
+    x, like = get_aval(arr), get_aval(like_arr)
+    missing = like.ndim - x.ndim
+    if missing < 0 or any(n not in (1, m) for n, m in zip(x.shape, like.shape[missing:], strict=True)):
+        raise ValueError(f"lax.broadcast_like: {x.str_short()} can't be broadcast to the shape of {like.str_short()}")
+    return broadcast_in_dim(arr, like.shape, range(missing, like.ndim))
 
 
 @api_boundary
@@ -189,6 +210,18 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     pairs = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
     repeated = broadcast_in_dim(operand, pairs, range(1, len(pairs), 2))
     return reshape(repeated, tuple(r * n for r, n in zip(reps, shape, strict=True)))
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as an array of integers.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> lax.shape_as_value((2, 3)).tolist()
+    [2, 3]
+    """
+    return as_array(np.array(canonical_shape(shape), dtypes.default_int()))
 
 
 def canonical_shape(shape: Any) -> tuple[int, ...]:
@@ -234,8 +267,11 @@ reshape_p = linear_unary(
 
 
 @api_boundary
-def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Any:
-    """The elements of `operand`, in row-major order, in shape `new_sizes`."""
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, *, out_sharding: None = None
+) -> Any:
+    """The elements of `operand`, with its axes in the order `dimensions`, row by row in shape `new_sizes`."""
+    families.no_sharding("reshape", out_sharding=out_sharding)
     new_sizes = canonical_shape(new_sizes)
     if dimensions is not None:
         operand = transpose(operand, dimensions)
@@ -496,8 +532,9 @@ iota_p.lower = lambda ctx, *, dtype, shape, dimension: ctx.op(
 
 
 @api_boundary
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: None = None) -> Any:
     """An array that counts 0, 1, ... along one axis."""
+    families.no_sharding("broadcasted_iota", out_sharding=out_sharding)
     shape, dtype = canonical_shape(shape), dtypes.canonicalize_dtype(dtype)
     if not -len(shape) <= dimension < len(shape):
         raise ValueError(f"lax.broadcasted_iota: dimension {dimension} is out of range for shape {shape}")
@@ -510,8 +547,9 @@ def iota(dtype: Any, size: int) -> Any:
 
 
 @api_boundary
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: None = None) -> Any:
     """An array of one value."""
+    families.no_sharding("full", sharding=sharding)
     shape = canonical_shape(shape)
     weak = dtype is None and get_aval(fill_value).weak_type
     dtype = dtypes.dtype(fill_value) if dtype is None else dtypes.canonicalize_dtype(dtype)
@@ -521,8 +559,9 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Any:
 
 
 @api_boundary
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: None = None) -> Any:
     """An array of one value, with the shape and dtype of `x` unless others are given."""
+    families.no_sharding("full_like", sharding=sharding)
     aval = get_aval(x)
     weak = dtype is None and aval.weak_type
     out = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
@@ -530,8 +569,9 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
 
 
 @api_boundary
-def empty(shape: Sequence[int], dtype: Any) -> Any:
+def empty(shape: Sequence[int], dtype: Any, *, out_sharding: None = None) -> Any:
     """An array whose values don't matter; they are zeros."""
+    families.no_sharding("empty", out_sharding=out_sharding)
     return full(shape, 0, dtype)
 
 

@@ -24,7 +24,8 @@ from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
-from xform.lax.arithmetic import imag_p, real_p
+from xform.lax import families
+from xform.lax.arithmetic import imag_p, neg_p, real_p
 from xform.lax.bitwise import (
     and_p,
     bitcast_convert_type_p,
@@ -394,3 +395,62 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
     ([5.0, 3.0], [1, 0])
     """
     return tuple(top_k_p.bind(operand, k=operator.index(k), axis=_dimension("top_k", operand, axis)))
+
+
+def _approx(name: str, x: Any, k: int, axis: int, recall_target: float, override: int) -> tuple[int, int]:
+    aval = get_aval(x)
+    families.check_kind(name, [aval], "float")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"lax.{name}: recall_target must be above 0 and at most 1, got {recall_target}")
+    axis, k = _dimension(name, x, axis), operator.index(k)
+    if not 0 < k <= aval.shape[axis] or (override >= 0 and override < aval.shape[axis]):
+        raise ValueError(
+            f"lax.{name}: 0 < k <= length of the axis <= reduction_input_size_override (or that is -1) must hold, got "
+            f"k={k}, reduction_input_size_override={override} for axis {axis} of {aval.str_short()}"
+        )
+    return k, axis
+
+
+@api_boundary
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The `k` largest elements along an axis, in descending order, and their indices (int32).
+
+    Exact, and thus within any `recall_target` and `reduction_input_size_override` (the length of the axis that the
+    target refers to); without `aggregate_to_topk` the result is as good. NaN counts as the largest.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> values, indices = lax.approx_max_k(np.array([3.0, 5.0, 1.0]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([5.0, 3.0], [1, 0])
+    """
+    override = operator.index(reduction_input_size_override)
+    k, axis = _approx("approx_max_k", operand, k, reduction_dimension, recall_target, override)
+    return tuple(top_k_p.bind(operand, k=k, axis=axis))
+
+
+@api_boundary
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The `k` smallest elements along an axis, in ascending order, and their indices; see `approx_max_k`.
+
+    NaN counts as the smallest.
+    """
+    override = operator.index(reduction_input_size_override)
+    k, axis = _approx("approx_min_k", operand, k, reduction_dimension, recall_target, override)
+    values, indices = top_k_p.bind(neg_p.bind(operand), k=k, axis=axis)
+    return neg_p.bind(values), indices

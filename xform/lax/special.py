@@ -12,6 +12,7 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value, lower_as
+from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import abs, add, add_p, div, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import eq, lt, select
 from xform.lax.families import apply, compare, constant, elementwise
@@ -213,7 +214,7 @@ def erf(x: Any) -> Any:
 
 
 @api_boundary
-def erfc(x: Any, *, accuracy: None = None) -> Any:
+def erfc(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise 1 - erf(x), without cancellation for large x."""
     return apply(erfc_p, x, accuracy=accuracy)
 

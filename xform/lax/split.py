@@ -1,4 +1,4 @@
-"""`split`: cut an array into pieces along an axis, the inverse of `concatenate`.
+"""`split` and `unstack`: cut an array into pieces along an axis, the inverses of `concatenate` and `stack`.
 
 May import: `lax.shapes`, `lax.slicing`.
 """
@@ -14,7 +14,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, instantiate, zero_of
-from xform.lax.shapes import canonical_shape, check_axes
+from xform.lax.shapes import canonical_shape, check_axes, squeeze
 from xform.lax.slicing import concatenate_p, slice_in_dim
 
 
@@ -73,3 +73,19 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     aval = get_aval(operand)
     (axis,) = check_axes("split", operator.index(axis), aval.ndim, aval.str_short())
     return split_p.bind(operand, sizes=canonical_shape(sizes), axis=axis)
+
+
+@api_boundary
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis, which they lack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xform import lax
+    >>> [x.tolist() for x in lax.unstack(np.array([[1, 2], [3, 4]]), 1)]
+    [[1, 3], [2, 4]]
+    """
+    aval = get_aval(x)
+    (axis,) = check_axes("unstack", operator.index(axis), aval.ndim, aval.str_short())
+    return tuple(squeeze(piece, (axis,)) for piece in split(x, (1,) * aval.shape[axis], axis))

@@ -12,6 +12,7 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
+from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import (
     abs,
     add,
@@ -398,37 +399,37 @@ atanh_p = elementwise(
 
 
 @api_boundary
-def exp(x: Any, *, accuracy: None = None) -> Any:
+def exp(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise exponential."""
     return apply(exp_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def exp2(x: Any, *, accuracy: None = None) -> Any:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise power of 2."""
     return apply(exp2_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def expm1(x: Any, *, accuracy: None = None) -> Any:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise exp(x) - 1, exact to the last digits for small x."""
     return apply(expm1_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def log(x: Any, *, accuracy: None = None) -> Any:
+def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise natural logarithm."""
     return apply(log_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def log1p(x: Any, *, accuracy: None = None) -> Any:
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise log(1 + x), exact to the last digits for small x."""
     return apply(log1p_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def logistic(x: Any, *, accuracy: None = None) -> Any:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise sigmoid 1 / (1 + exp(-x))."""
     return apply(logistic_p, x, accuracy=accuracy)
 
@@ -450,19 +451,19 @@ def pow(x: Any, y: Any) -> Any:
 
 
 @api_boundary
-def sin(x: Any, *, accuracy: None = None) -> Any:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise sine, of radians."""
     return apply(sin_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def cos(x: Any, *, accuracy: None = None) -> Any:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise cosine, of radians."""
     return apply(cos_p, x, accuracy=accuracy)
 
 
 @api_boundary
-def tan(x: Any, *, accuracy: None = None) -> Any:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise tangent, of radians."""
     return apply(tan_p, x, accuracy=accuracy)
 
@@ -511,7 +512,7 @@ def cosh(x: Any) -> Any:
 
 
 @api_boundary
-def tanh(x: Any, *, accuracy: None = None) -> Any:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise hyperbolic tangent."""
     return apply(tanh_p, x, accuracy=accuracy)
 
