@@ -211,7 +211,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     --------
     >>> import xform, xform.numpy as xnp
     >>> [str(aval) for aval, _ in saved_residuals(lambda x: xnp.sin(xnp.exp(x)), xnp.ones(3))]
-    ['f64[3]', 'f64[3]']
+    ['f64[3]']
     """
     check_callable("saved_residuals", f)
     leaves, in_tree = flat_arrays(f"saved_residuals of {name_of(f)}", (args, kwargs), leaf_name)
