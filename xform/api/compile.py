@@ -14,8 +14,9 @@ from typing import Any
 from xform.api.arguments import as_array, check_callable, leaf_name, name_of, signature_of
 from xform.backends import xla
 from xform.backends.numpy import quiet_begin, quiet_end
-from xform.core import tree
+from xform.core import dtypes, tree
 from xform.core.array import ArrayImpl, Pending, get_aval
+from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
@@ -286,9 +287,8 @@ def _bind_consts(entry: _Entry) -> ClosedJaxpr:
 
 def shape_of(x: Any) -> Any:
     """The aval of an array or of anything with shape and dtype."""
-    from xform.core import dtypes
-    from xform.core.avals import ShapedArray
-
+    if type(x) is ArrayImpl:
+        return x.aval
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
         return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
     return get_aval(x)

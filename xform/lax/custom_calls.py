@@ -1,0 +1,296 @@
+"""Operations whose derivatives a user wrote: what `custom_jvp` and `custom_vjp` bind.
+
+They carry Python functions. Evaluated or differentiated at once these simply run, so that they may look at values; the
+function is traced to a jaxpr only when the operation becomes part of one.
+
+A pullback is linear in its cotangent, hence determines the pushforward, its transpose. So a function that has only a
+rule for reverse mode has forward mode too, if the rule's backward function can be transposed.
+
+May import: `xform.core`, `xform.interpreters`, `lax.shapes`, `lax.reductions`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from xform.core.array import get_aval
+from xform.core.avals import ShapedArray
+from xform.core.config import state
+from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from xform.core.trace import Primitive, Trace, Tracer
+from xform.interpreters import batching, host
+from xform.interpreters.reverse import Tape, transpose_jaxpr
+from xform.interpreters.staging import StagingTrace, trace_to_closed
+from xform.interpreters.tangents import Zero, instantiate, is_zero, zero_of
+from xform.lax.reductions import reduce_sum_p
+from xform.lax.shapes import moveaxis
+
+
+def innermost_trace(args: Sequence[Any]) -> Trace | None:
+    """The interpretation that an operation on `args` belongs to."""
+    trace = state.trace
+    for a in args:
+        if isinstance(a, Tracer) and (trace is None or a._trace.level > trace.level):
+            trace = a._trace
+    return trace
+
+
+def apply(call: Any, args: Sequence[Any]) -> list[Any]:
+    """Call a flat function or a jaxpr."""
+    return eval_jaxpr(call.jaxpr, call.consts, *args) if isinstance(call, ClosedJaxpr) else call(*args)
+
+
+class CustomCall(Primitive):
+    """A function with rules, both given as parameters.
+
+    ``call`` maps flat arguments to a list of results; in a jaxpr it is a jaxpr, whose first `n_consts` inputs are what
+    the function had closed over.
+    """
+
+    remembers_types = False
+
+    def __init__(self, name: str):
+        super().__init__(name, multiple_results=True)
+        self.abstract_eval = lambda *avals, call, **params: _closed(call, avals).out_avals
+        self.host = lambda *args, call, **params: host.host_function(call)(*args)
+        self.lower = lambda ctx, *args, call, **params: ctx.call(call, args)
+
+    def bind(self, *args: Any, call: Any, n_consts: int = 0, **params: Any) -> list[Any]:
+        trace = innermost_trace(args)
+        if trace is None or isinstance(trace, Tape):
+            return apply(call, args)
+        if isinstance(trace, StagingTrace) and not isinstance(call, ClosedJaxpr):
+            call, consts = trace_to_closed(call, [get_aval(a) for a in args], params["name"])
+            args, n_consts = (*consts, *args), len(consts)
+        out: list[Any] = trace.process(self, args, {"call": call, "n_consts": n_consts, **params})
+        return out
+
+
+def _closed(call: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+    return call if isinstance(call, ClosedJaxpr) else trace_to_closed(call, avals)[0]
+
+
+def _check_closed_over(what: str, name: str, ts: Sequence[Any]) -> None:
+    if not all(is_zero(t) for t in ts):
+        raise NotImplementedError(
+            f"{what} function {name} closes over a value that is being differentiated, for which it has no rule; "
+            "make the value an argument (closure_convert does it)"
+        )
+
+
+def _batched(
+    function: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[int | None], axis: Any
+) -> list[Any]:
+    """Map a flat function over an axis, which all its results get as their first."""
+    outs, out_dims = batching.batch(function, args, dims, axis.size, axis.axis_name)
+    return [batching.move_to(o, d, axis.size) for o, d in zip(outs, out_dims, strict=True)]
+
+
+def _unmapped(t: Zero, dim: int | None) -> Zero:
+    """A symbolic zero as the mapped function sees it."""
+    shape = t.aval.shape
+    return t if dim is None else Zero(t.aval.update(shape=shape[:dim] + shape[dim + 1 :]))
+
+
+def _mapped(t: Zero, axis: Any) -> Zero:
+    return Zero(t.aval.update(shape=(axis.size, *t.aval.shape)))
+
+
+def _batched_with_zeros(
+    function: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[int | None], axis: Any
+) -> list[Any]:
+    """`_batched` for functions that take and return symbolic zeros among arrays."""
+    zeros: list[Zero | None] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        given = iter(xs)
+        outs = function(*[_unmapped(a, d) if is_zero(a) else next(given) for a, d in zip(args, dims, strict=True)])
+        zeros[:] = [o if is_zero(o) else None for o in outs]
+        return [o for o in outs if not is_zero(o)]
+
+    arrays = [(a, d) for a, d in zip(args, dims, strict=True) if not is_zero(a)]
+    outs = iter(_batched(flat, [a for a, _ in arrays], [d for _, d in arrays], axis))
+    return [next(outs) if z is None else _mapped(z, axis) for z in zeros]
+
+
+# Rules for forward mode.
+#
+# ``jvp(primals, tangents) -> (results, tangents of results)`` works on lists; tangents may be symbolic zeros.
+
+
+def _jvp_call_jvp(
+    primals: Sequence[Any], ts: Sequence[Any], *, call: Any, n_consts: int, jvp: Callable[..., Any], name: str
+) -> Any:
+    _check_closed_over("custom_jvp", name, ts[:n_consts])
+    if all(is_zero(t) for t in ts):
+        outs = custom_jvp_call_p.bind(*primals, call=call, n_consts=n_consts, jvp=jvp, name=name)
+        return outs, [zero_of(o) for o in outs]
+    return jvp(primals[n_consts:], ts[n_consts:])
+
+
+def _jvp_call_batch(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, call: Any, n_consts: int, jvp: Any, name: str
+) -> Any:
+    def batched_call(*xs: Any) -> list[Any]:
+        return _batched(lambda *ys: apply(call, ys), xs, dims, axis)
+
+    def batched_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        own, n = dims[n_consts:], len(primals)
+
+        def flat(*xs: Any) -> list[Any]:
+            outs, tangents = jvp(xs[:n], xs[n:])
+            return [*outs, *tangents]
+
+        outs = _batched_with_zeros(flat, [*primals, *ts], [*own, *own], axis)
+        return outs[: len(outs) // 2], outs[len(outs) // 2 :]
+
+    outs = custom_jvp_call_p.bind(*args, call=batched_call, n_consts=n_consts, jvp=batched_jvp, name=name)
+    return outs, [0] * len(outs)
+
+
+custom_jvp_call_p = CustomCall("custom_jvp_call")
+custom_jvp_call_p.jvp = _jvp_call_jvp
+custom_jvp_call_p.batch = _jvp_call_batch
+
+
+# Rules for reverse mode.
+
+
+class Forward(NamedTuple):
+    """What the forward function of a rule returns: results, residuals, and what tells the residuals' structure."""
+
+    outs: Sequence[Any]
+    residuals: Sequence[Any]
+    structure: Any
+
+
+# ``fwd(primals, perturbed) -> Forward``, where `perturbed` tells which arguments are differentiated, and
+# ``bwd(structure, residuals, cotangents) -> cotangents of all arguments``; cotangents may be symbolic zeros.
+
+
+def _vjp_call_jvp(
+    primals: Sequence[Any], ts: Sequence[Any], *, call: Any, n_consts: int, fwd: Any, bwd: Any, name: str
+) -> Any:
+    _check_closed_over("custom_vjp", name, ts[:n_consts])
+    perturbed = tuple(not is_zero(t) for t in ts[n_consts:])
+    if not any(perturbed):
+        outs = custom_vjp_call_p.bind(*primals, call=call, n_consts=n_consts, fwd=fwd, bwd=bwd, name=name)
+        return outs, [zero_of(o) for o in outs]
+    outs, residuals, structure = fwd(primals[n_consts:], perturbed)
+    zeros = [zero_of(o) for o in outs]
+    differentiable = [get_aval(o).inexact for o in outs]
+    tangents = iter(
+        custom_linear_p.bind(
+            *residuals,
+            *[t for t in ts if not is_zero(t)],
+            bwd=lambda res, cts: bwd(structure, res, cts),
+            perturbed=perturbed,
+            out_avals=tuple(get_aval(o).to_tangent_aval() for o in outs),
+            name=name,
+        )
+    )
+    return outs, [t if d else z for t, d, z in zip(tangents, differentiable, zeros, strict=True)]
+
+
+def _vjp_call_batch(
+    axis: Any,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    call: Any,
+    n_consts: int,
+    fwd: Callable[..., Forward],
+    bwd: Callable[..., Any],
+    name: str,
+) -> Any:
+    own = dims[n_consts:]
+
+    def batched_call(*xs: Any) -> list[Any]:
+        return _batched(lambda *ys: apply(call, ys), xs, dims, axis)
+
+    def batched_fwd(primals: Sequence[Any], perturbed: Sequence[bool]) -> Forward:
+        found: list[Any] = []
+
+        def flat(*xs: Any) -> list[Any]:
+            outs, residuals, structure = fwd(xs, perturbed)
+            found[:] = [len(outs), structure]
+            return [*outs, *residuals]
+
+        values = _batched(flat, primals, own, axis)
+        n, structure = found
+        return Forward(values[:n], values[n:], structure)
+
+    def batched_bwd(structure: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        n = len(residuals)
+
+        def flat(*xs: Any) -> list[Any]:
+            return list(bwd(structure, xs[:n], xs[n:]))
+
+        outs = _batched_with_zeros(flat, [*residuals, *cts], [0] * (n + len(cts)), axis)
+        return [_place(ct, d, axis) for ct, d in zip(outs, own, strict=True)]
+
+    outs = custom_vjp_call_p.bind(
+        *args, call=batched_call, n_consts=n_consts, fwd=batched_fwd, bwd=batched_bwd, name=name
+    )
+    return outs, [0] * len(outs)
+
+
+def _place(ct: Any, dim: int | None, axis: Any) -> Any:
+    """The cotangent of an argument that is mapped along `dim`, or the same for all, from those along axis 0."""
+    if is_zero(ct):
+        rest = ct.aval.shape[1:]
+        return Zero(ct.aval.update(shape=rest if dim is None else (*rest[:dim], axis.size, *rest[dim:])))
+    return reduce_sum_p.bind(ct, axes=(0,)) if dim is None else moveaxis(ct, 0, dim)
+
+
+custom_vjp_call_p = CustomCall("custom_vjp_call")
+custom_vjp_call_p.jvp = _vjp_call_jvp
+custom_vjp_call_p.batch = _vjp_call_batch
+
+
+class CustomLinear(Primitive):
+    """``custom_linear *residuals *tangents``: the derivative that a backward function implies.
+
+    On the tape it stands as an operation, whose transpose is the backward function. Anywhere else it is at once
+    replaced by the transpose of that, operation by operation.
+    """
+
+    remembers_types = False
+
+    def bind(self, *args: Any, **params: Any) -> list[Any]:
+        trace = innermost_trace(args)
+        on_tape = isinstance(trace, Tape)
+        out: list[Any] = trace.process(self, args, params) if on_tape else _pushforward(*args, **params)  # type: ignore
+        return out
+
+
+def _pushforward(
+    *args: Any, bwd: Any, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray], name: str
+) -> list[Any]:
+    n = len(args) - sum(perturbed)
+
+    def pullback(*xs: Any) -> list[Any]:
+        cts = bwd(xs[:n], [x if a.inexact else Zero(a) for x, a in zip(xs[n:], out_avals, strict=True)])
+        return [instantiate(ct) for ct, p in zip(cts, perturbed, strict=True) if p]
+
+    avals = [get_aval(a) for a in args[:n]]
+    closed, consts = trace_to_closed(pullback, [*avals, *out_avals], name)
+    linear = (False,) * (len(consts) + n) + tuple(a.inexact for a in out_avals)
+    try:
+        transposed, _ = transpose_jaxpr(closed, linear, (True,) * sum(perturbed), True)
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"forward mode through custom_vjp function {name}: its bwd is not linear in the cotangent ({error}); "
+            "give it a rule by custom_jvp"
+        ) from None
+    return eval_jaxpr(transposed.jaxpr, transposed.consts, *consts, *args)
+
+
+def _linear_transpose(cts: Sequence[Any], *args: Any, bwd: Any, perturbed: Sequence[bool], **params: Any) -> list[Any]:
+    n = len(args) - sum(perturbed)
+    found = bwd(args[:n], cts)
+    return [*[None] * n, *[ct for ct, p in zip(found, perturbed, strict=True) if p]]
+
+
+custom_linear_p = CustomLinear("custom_linear", multiple_results=True)
+custom_linear_p.abstract_eval = lambda *avals, out_avals, **params: list(out_avals)
+custom_linear_p.transpose = _linear_transpose
