@@ -1,4 +1,4 @@
-"""Records of `lax.random_bits`.
+"""Records of `lax.random_bits`, and of the primitives of `xform.random`.
 
 The reference is Threefry-2x32 as its authors define it, block by block on Python's integers: J. K. Salmon et al.,
 "Parallel random numbers: as easy as 1, 2, 3", SC '11.
@@ -13,6 +13,8 @@ import numpy as np
 from tests.ops.record import Op, Sample, as_dtype
 from xform.core.dtypes import finfo
 from xform.lax.random_bits import threefry2x32_p
+from xform.random.counts import random_binomial_p, random_poisson_p
+from xform.random.gamma import random_gamma_p
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 DTYPES = ("uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64", None)
@@ -87,6 +89,46 @@ def bind(*args, shape, dtype):
 
 
 bind.__name__ = "random"
+
+# Samplers that repeat until a proposal is accepted: their numbers are what the distribution tests of test_random.py
+# check; here host and XLA are compared.
+
+
+def sampler(primitive, **params):
+    def call(*args, dtype=None):
+        return primitive.bind(*args, dtype=np.dtype(dtype or args[1].dtype.newbyteorder("=")), **params)
+
+    call.__name__ = primitive.name
+    return call
+
+
+def samples_of(*ranges, **kwargs):
+    """Keys, and parameters in each of the ranges."""
+
+    def samples(rng, dtype):
+        for batch, shape in (((), ()), ((), (3,)), ((2,), (2, 40)), ((2, 1), (2, 1)), ((), (0, 2)), ((0,), (0, 3))):
+            parameters = [np.asarray(rng.uniform(*r, shape)).astype(dtype) for r in ranges]
+            yield Sample((random_words(rng, *batch, 2), *parameters), kwargs)
+
+    return samples
+
+
+def edges_of(*values, **kwargs):
+    """Every combination of values of the parameters, with the same key."""
+
+    def edges(dtype):
+        grid = np.meshgrid(*values, indexing="ij")
+        return [Sample((np.array([1, 2], "uint32"), *(x.ravel().astype(dtype) for x in grid)), kwargs)]
+
+    return edges
+
+
+key = np.zeros(2, "uint32")
+WRONG = [
+    (lambda: random_gamma_p.bind(key, np.ones(3, int), dtype=np.dtype(float), log_space=False), "random_gamma.*i64"),
+    (lambda: random_poisson_p.bind(np.zeros(2), np.ones(3), dtype=np.dtype(int)), r"random_poisson.*f64\[2\]"),
+    (lambda: random_binomial_p.bind(key, np.ones(3), np.ones(2), dtype=np.dtype(float)), r"f64\[3\], f64\[2\]"),
+]
 pair = np.zeros(2, "uint32")
 
 OPS = [
@@ -122,5 +164,39 @@ OPS = [
             ),
             (lambda: bind(pair, np.int32(1), shape=(), dtype=None), TypeError, r"random.*got i32\[\]"),
         ],
+    ),
+    *(
+        Op(
+            name,
+            sampler(random_gamma_p, log_space=log_space),
+            samples_of((0.2, 5)),
+            None,
+            ("float32", "float64"),
+            edges=edges_of([0, 1e-30, 1, 1e10, np.inf, -1, np.nan]),
+            differentiable=False,  # the derivative is that at a constant quantile, not along the path of the program
+            ulps=100,
+            errors=[(WRONG[0][0], TypeError, WRONG[0][1])],
+        )
+        for name, log_space in (("random_gamma", False), ("random_gamma:log", True))
+    ),
+    Op(
+        "random_poisson",
+        sampler(random_poisson_p),
+        samples_of((0, 30), dtype="int32"),
+        None,
+        ("float32", "float64"),
+        edges=edges_of([0, 1e-30, 10, 1e10, np.inf, -1, np.nan], dtype="int64"),
+        differentiable=False,
+        errors=[(WRONG[1][0], TypeError, WRONG[1][1])],
+    ),
+    Op(
+        "random_binomial",
+        sampler(random_binomial_p),
+        samples_of((0, 60), (0, 1)),
+        None,
+        ("float32", "float64"),
+        edges=edges_of([0, 1, 1e3, np.inf, -1, np.nan], [0, 0.5, 1, -0.1, 1.1, np.nan]),
+        differentiable=False,
+        errors=[(WRONG[2][0], TypeError, WRONG[2][1])],
     ),
 ]

@@ -7,11 +7,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from xform.api.arguments import check_callable, flat_arrays, leaf_name, name_of
-from xform.core import tree
-from xform.core.array import get_aval
+from xform.core import dtypes, tree
+from xform.core.array import Array, get_aval
 from xform.core.errors import api_boundary
 from xform.interpreters import batching
+
+_KEY_DATA = np.dtype("uint32")
 
 
 def vmap(
@@ -61,21 +65,42 @@ def vmap(
             )
         leaves, in_tree = flat_arrays(f"vmap of {name_of(fun)}", (args, kwargs), leaf_name)
         axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        axes = axes_of_data(f"vmap of {name_of(fun)}: in_axes", (args, kwargs), leaves, axes)
         dims, size = mapped_axes(f"vmap of {name_of(fun)}", leaves, in_tree, axes, axis_size)
-        out_trees: list[Any] = []
+        found: Any = None
 
         def flat(*xs: Any) -> list[Any]:
+            nonlocal found
             new_args, new_kwargs = in_tree.unflatten(xs)
-            outs, out_tree = flat_arrays(f"result of {name_of(fun)}", fun(*new_args, **new_kwargs))
-            out_trees.append(out_tree)
+            value = fun(*new_args, **new_kwargs)
+            outs, out_tree = flat_arrays(f"result of {name_of(fun)}", value)
+            targets = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+            found = out_tree, axes_of_data(f"vmap of {name_of(fun)}: out_axes", value, outs, targets, 1)
             return outs
 
         outs, out_dims = batching.batch(flat, leaves, dims, size, axis_name)
-        (out_tree,) = out_trees
-        targets = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
+        out_tree, targets = found
         return out_tree.unflatten([_place(fun, o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)])
 
     return mapped
+
+
+def axes_of_data(what: str, value: Any, leaves: list[Any], axes: list[Any], more: int = 0) -> list[Any]:
+    """Axes of arrays, where they belong to random keys as those of their data, which have one axis behind all others.
+
+    `more`: how many axes the arrays have got besides those seen here.
+    """
+    if not any(get_aval(x).dtype == _KEY_DATA for x in leaves):
+        return axes
+    out = []
+    for x, axis in zip(tree.leaves(value, lambda x: isinstance(x, Array)), axes, strict=True):
+        if isinstance(getattr(x, "dtype", None), dtypes.ExtendedDType) and isinstance(axis, int):
+            ndim = x.ndim + more
+            if not -ndim <= axis < ndim:
+                raise ValueError(f"{what}: axis {axis} is out of range for random keys of rank {ndim}")
+            axis %= ndim
+        out.append(axis)
+    return out
 
 
 def mapped_axes(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, leaf_name, name_of
-from xform.api.mapping import mapped_axes
+from xform.api.mapping import axes_of_data, mapped_axes
 from xform.backends import xla
 from xform.core import tree
 from xform.core.array import get_aval
@@ -100,6 +100,7 @@ def pmap(
             axes_of_args = tuple(a for i, a in enumerate(in_axes) if i not in static_nums)
         leaves, in_tree = flat_arrays(what, (dynamic, kwargs), leaf_name)
         axes = tree.flatten_axes("pmap in_axes", in_tree, (axes_of_args, 0))
+        axes = axes_of_data(f"{what}: in_axes", (dynamic, kwargs), leaves, axes)
         dims, size = mapped_axes(what, leaves, in_tree, axes, axis_size)
         found = _devices(what, devices, backend, size)
         leaves = [x if d is None else batching.move_to(x, d, size) for x, d in zip(leaves, dims, strict=True)]

@@ -39,6 +39,22 @@ from xform.lax.collectives import (
 )
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, map, scan, switch, while_loop
+from xform.lax.convolution import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    conv,
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_general_dilated_local,
+    conv_general_dilated_patches,
+    conv_general_permutations,
+    conv_general_shape_tuple,
+    conv_shape_tuple,
+    conv_transpose,
+    conv_transpose_shape_tuple,
+    conv_with_general_padding,
+    padtype_to_pads,
+)
 from xform.lax.cumulative import associative_scan, cumlogsumexp, cummax, cummin, cumprod, cumsum
 from xform.lax.dot import DotDimensionNumbers, batch_matmul, dot, dot_general
 from xform.lax.dynamic_slicing import (
@@ -127,3 +143,4 @@ from xform.lax.transcendental import (
     tan,
     tanh,
 )
+from xform.lax.windows import reduce_window, reduce_window_shape_tuple

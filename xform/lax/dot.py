@@ -51,7 +51,7 @@ def _dot_types(
         if "c" in (dtypes.kinds[x.dtype], dtypes.kinds[preferred_element_type or x.dtype]):
             raise TypeError(f"lax.dot_general: {precision!r} is an algorithm for real operands, got {x.str_short()}")
     elif preferred_element_type is not None:
-        _check_preferred(x.dtype, preferred_element_type)
+        check_preferred("dot_general", x.dtype, preferred_element_type)
     shape = [x.shape[d] for d in xb]
     shape += [n for d, n in enumerate(x.shape) if d not in xc and d not in xb]
     shape += [n for d, n in enumerate(y.shape) if d not in yc and d not in yb]
@@ -59,11 +59,12 @@ def _dot_types(
     return ShapedArray(tuple(shape), dtype, x.weak_type and y.weak_type and preferred_element_type is None)
 
 
-def _check_preferred(dtype: np.dtype, preferred: np.dtype) -> None:
+def check_preferred(name: str, dtype: np.dtype, preferred: np.dtype) -> None:
+    """TypeError unless operands of `dtype` can be multiplied and added up in `preferred`."""
     kind, new_kind = dtypes.kinds[dtype], dtypes.kinds[preferred]
     if kind != new_kind or dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
         raise TypeError(
-            f"lax.dot_general: preferred_element_type must be of the kind of {dtype} and not narrower, got {preferred}"
+            f"lax.{name}: preferred_element_type must be of the kind of {dtype} and not narrower, got {preferred}"
         )
 
 

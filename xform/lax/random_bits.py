@@ -43,7 +43,7 @@ UNSIGNED = frozenset(BITS.values())
 
 
 @functools.cache
-def _float_layout(dtype: np.dtype) -> tuple[np.dtype, np.dtype, Any, Any]:
+def float_layout(dtype: np.dtype) -> tuple[np.dtype, np.dtype, Any, Any]:
     """Of a float type: the bits drawn, the unsigned integer of its size, the shift, the bits of 1.0.
 
     A float of [1, 2) has the exponent of 1.0, and random bits for its fraction.
@@ -156,7 +156,7 @@ def _combine(x0: Any, x1: Any, dtype: np.dtype | None) -> Any:
         out[..., 0], out[..., 1] = x0, x1
         return out
     if dtype not in UNSIGNED:
-        return _unit_host(_combine(x0, x1, _float_layout(dtype)[0]), dtype)
+        return _unit_host(_combine(x0, x1, float_layout(dtype)[0]), dtype)
     if dtype != U64:
         return (x0 ^ x1).astype(dtype, copy=False)
     out = x0.astype(U64)
@@ -167,7 +167,7 @@ def _combine(x0: Any, x1: Any, dtype: np.dtype | None) -> Any:
 
 def _unit_host(bits: Any, dtype: np.dtype) -> Any:
     """Floats of [0, 1) from random bits."""
-    _, whole, shift, one = _float_layout(dtype)
+    _, whole, shift, one = float_layout(dtype)
     bits = bits.astype(whole, copy=False)
     bits >>= shift
     bits |= one
@@ -249,7 +249,7 @@ def _combine_lower(ctx: Context, x0: Value, x1: Value, dtype: np.dtype | None) -
         pair = ShapedArray((*x0.shape, 2), U32)
         return ctx.op("concatenate", columns, pair, f"dimension = {len(x0.shape)} : i64")
     if dtype not in UNSIGNED:
-        drawn, whole, shift, one = _float_layout(dtype)
+        drawn, whole, shift, one = float_layout(dtype)
         bits = ctx.convert(_combine_lower(ctx, x0, x1, drawn), whole)
         bits = ctx.op("shift_right_logical", [bits, ctx.full(bits.shape, shift, whole)], bits.aval)
         bits = ctx.op("or", [bits, ctx.full(bits.shape, one, whole)], bits.aval)

@@ -23,6 +23,7 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
 from xform.numpy.promotion import (
+    NUMBERS,
     SCALARS,
     array_of,
     broadcast_shapes_of,
@@ -145,7 +146,7 @@ def converted(name: str, x: Any, dtype: Any) -> Any:
     """`x` as array of `dtype`."""
     if hasattr(x, "__jax_array__"):
         x = x.__jax_array__()
-    if isinstance(x, Array):
+    if isinstance(x, NUMBERS):
         return x if dtype is None else convert(x, dtype)
     if isinstance(x, SCALARS) and not isinstance(x, np.generic):
         if dtype is None:

@@ -46,6 +46,10 @@ def _parse(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]
     return found[0], found[1]
 
 
+def _argument(x: Any, name: str) -> Any:
+    return x if isinstance(x, Array) else array_of("vectorize", x, name)  # random keys are no numbers
+
+
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
@@ -84,8 +88,8 @@ def vectorize(
             all_args = [fixed[i] if i in fixed else positional[i] for i in range(len(args))]
             return pyfunc(*all_args, **{**kwargs, **rest})
 
-        values = [array_of("vectorize", args[i], f"{i + 1}") for i in mapped]
-        values += [array_of("vectorize", kwargs[k], k) for k in named]
+        values = [_argument(args[i], f"{i + 1}") for i in mapped]
+        values += [_argument(kwargs[k], k) for k in named]
         return _broadcast_map(call, values, parsed)
 
     return vectorized

@@ -3,20 +3,29 @@
 A key array is an array of numbers with one more axis, so such a function of keys is the function mapped over that axis.
 This is tried when a function has refused its arguments; numbers pay nothing for it.
 
-May import: `xform.core`; `xform.api` within functions.
+May import: `xform.lax`, `xform.core`; `xform.api` within functions.
 """
 
 import functools
 from collections.abc import Callable
 from typing import Any
 
+from xform import lax
 from xform.core import dtypes, tree
 
 _MOVING = (
     "append array array_split asarray atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to choose "
-    "column_stack concat copy delete dsplit dstack expand_dims flip fliplr flipud hsplit hstack insert "
+    "column_stack compress concat copy delete diagonal dsplit dstack expand_dims flip fliplr flipud full full_like "
+    "hsplit hstack insert "
     "matrix_transpose moveaxis permute_dims ravel repeat roll rollaxis rot90 select split squeeze swapaxes take "
     "take_along_axis tile transpose unstack vsplit vstack"
+)
+
+
+_MOVING_IN_LAX = (
+    "broadcast broadcast_in_dim collapse concatenate dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim "
+    "dynamic_update_index_in_dim dynamic_update_slice dynamic_update_slice_in_dim expand_dims index_in_dim index_take "
+    "reshape rev select select_n slice slice_in_dim split squeeze transpose"
 )
 
 
@@ -55,7 +64,7 @@ def mapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     collect(args)
     out = vmap(with_numbers, -1, -1)(*(k._data for k in keys))
-    return tree.map(type(keys[0]), out)
+    return tree.map(keys[0]._like, out)
 
 
 def _for_keys(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +81,7 @@ def _for_keys(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install(functions: dict[str, Any]) -> None:
-    """Let the public functions that only move elements take keys."""
-    for name in _MOVING.split():
-        functions[name] = _for_keys(functions[name])
+    """Let the public functions of `xform.numpy` and `xform.lax` that only move elements take keys."""
+    for found, names in ((functions, _MOVING), (vars(lax), _MOVING_IN_LAX)):
+        for name in names.split():
+            found[name] = _for_keys(found[name])

@@ -22,6 +22,7 @@ from xform.lax.shapes import broadcast_in_dim_p, convert, convert_element_type_p
 
 AxisError = np.exceptions.AxisError
 SCALARS = (bool, int, float, complex)
+NUMBERS = (ArrayImpl, Tracer)  # the arrays but those of random keys
 
 
 class ShapeError(ValueError, TypeError):
@@ -38,7 +39,7 @@ def shown(x: Any) -> str:
 
 def operand(name: str, x: Any, arg: str = "a") -> Any:
     """`x` if it can be bound as it is (array, ndarray, scalar); nested sequences and the like become arrays."""
-    if isinstance(x, Array) or type(x) in SCALARS:
+    if isinstance(x, NUMBERS) or type(x) in SCALARS:
         return x
     if isinstance(x, np.ndarray | np.generic):
         if x.dtype not in dtypes.kinds and not (x.dtype.newbyteorder("=") in dtypes.kinds or x.dtype == dtypes.float0):
@@ -62,10 +63,10 @@ def _brief(x: Any) -> str:
 
 def array_of(name: str, x: Any, arg: str = "a") -> Array:
     """`x` as an `Array` that shares no memory with what the user may write to."""
-    if isinstance(x, Array):
+    if isinstance(x, NUMBERS):
         return x
     x = operand(name, x, arg)
-    if isinstance(x, Array):
+    if isinstance(x, NUMBERS):
         return x
     if isinstance(x, np.ndarray):
         dtype = dtypes.canonicalize_dtype(x.dtype)

@@ -21,8 +21,22 @@ from xform.random.continuous import (
     wald,
     weibull_min,
 )
+from xform.random.counts import binomial, multinomial, poisson
 from xform.random.discrete import bernoulli, bits, categorical, choice, geometric, permutation, rademacher, randint
+from xform.random.gamma import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    random_gamma_p,
+    t,
+)
 from xform.random.keys import (
+    Key,
     KeyArray,
     PRNGKey,
     clone,

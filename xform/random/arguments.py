@@ -9,21 +9,20 @@ import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import get_aval
-from xform.lax.random_bits import threefry2x32_p
 from xform.lax.shapes import canonical_shape
-from xform.random.keys import single
+from xform.random.keys import KeyArray, single
 
 
-def words_of(name: str, key: Any, out_sharding: Any = None) -> Any:
-    """The data of the key that a sampler was given."""
+def key_of(name: str, key: Any, out_sharding: Any = None) -> KeyArray:
+    """The key that a sampler was given, as a typed one."""
     if out_sharding is not None:
         raise NotImplementedError(f"random.{name}: out_sharding is not supported yet")
     return single(name, key)
 
 
-def draw(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def draw(key: KeyArray, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """Random bits of an unsigned dtype, or uniform floats of [0, 1)."""
-    return threefry2x32_p.bind(words, shape=shape, dtype=dtype)
+    return key.dtype.generator.draw(key._data, shape, dtype)
 
 
 def _dtype(name: str, dtype: Any, default: np.dtype, kind: Any, what: str) -> np.dtype:

@@ -19,15 +19,15 @@ from xform.core.errors import api_boundary
 from xform.lax.shapes import canonical_shape
 from xform.lax.special import erf_inv_p
 from xform.numpy.promotion import expand_to
-from xform.random.arguments import draw, float_dtype, result_shape, words_of
-from xform.random.keys import split_data
+from xform.random.arguments import draw, float_dtype, key_of, result_shape
+from xform.random.keys import split_key
 
 _NUMBERS = (int, float, np.generic)
 
 
-def between(words: Any, shape: tuple[int, ...], dtype: np.dtype, low: Any, high: Any) -> Any:
+def between(key: Any, shape: tuple[int, ...], dtype: np.dtype, low: Any, high: Any) -> Any:
     """Uniform numbers of [low, high), which are numbers or arrays that broadcast to `shape`."""
-    u = draw(words, shape, dtype)
+    u = draw(key, shape, dtype)
     if isinstance(low, _NUMBERS) and isinstance(high, _NUMBERS):
         low, high = dtype.type(low), dtype.type(high)
         if low == 0 and high == 1:
@@ -61,13 +61,13 @@ def uniform(
     >>> random.uniform(random.key(0), (2,), minval=-1).round(4).tolist()
     [-0.1631, -0.5674]
     """
-    words, dtype = words_of("uniform", key, out_sharding), float_dtype("uniform", dtype)
-    return between(words, result_shape("uniform", shape or (), minval=minval, maxval=maxval), dtype, minval, maxval)
+    key, dtype = key_of("uniform", key, out_sharding), float_dtype("uniform", dtype)
+    return between(key, result_shape("uniform", shape or (), minval=minval, maxval=maxval), dtype, minval, maxval)
 
 
-def _normal(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+def normal_of(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     low = np.nextafter(dtype.type(-1), dtype.type(0))
-    return erf_inv_p.bind(between(words, shape, dtype, low, 1)) * float(dtype.type(math.sqrt(2)))
+    return erf_inv_p.bind(between(key, shape, dtype, low, 1)) * float(dtype.type(math.sqrt(2)))
 
 
 @api_boundary
@@ -89,12 +89,12 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None =
     >>> bool(abs(x.mean()) < 0.03), bool(abs(x.var() - 1) < 0.03)
     (True, True)
     """
-    words, shape = words_of("normal", key, out_sharding), canonical_shape(shape)
+    key, shape = key_of("normal", key, out_sharding), canonical_shape(shape)
     if dtype is None or not dtypes.issubdtype(dtypes.check_user_dtype(dtype, "random.normal"), np.complexfloating):
-        return _normal(words, shape, float_dtype("normal", dtype))
+        return normal_of(key, shape, float_dtype("normal", dtype))
     dtype = dtypes.check_user_dtype(dtype, "random.normal")
     part = np.finfo(dtype).dtype
-    re, im = (_normal(w, shape, part) for w in split_data(words))
+    re, im = (normal_of(w, shape, part) for w in split_key(key))
     return lax.complex(re, im) / dtype.type(math.sqrt(2))
 
 
@@ -112,11 +112,11 @@ def truncated_normal(
         By default that of `lower` and `upper`, which must broadcast to it.
     dtype : floating dtype
     """
-    words, dtype = words_of("truncated_normal", key, out_sharding), float_dtype("truncated_normal", dtype)
+    key, dtype = key_of("truncated_normal", key, out_sharding), float_dtype("truncated_normal", dtype)
     shape = result_shape("truncated_normal", shape, lower=lower, upper=upper)
     lower, upper = (lax.convert_element_type(x, dtype) for x in (lower, upper))
     root = dtype.type(math.sqrt(2))
-    x = erf_inv_p.bind(between(words, shape, dtype, lax.erf(lower / root), lax.erf(upper / root))) * float(root)
+    x = erf_inv_p.bind(between(key, shape, dtype, lax.erf(lower / root), lax.erf(upper / root))) * float(root)
     inside = [lax.nextafter(lax.stop_gradient(e), dtype.type(d)) for e, d in ((lower, np.inf), (upper, -np.inf))]
     return jnp.clip(x, *inside)
 
@@ -125,8 +125,8 @@ def _standard(name: str, transform: Callable[..., Any], low: Callable[[Any], flo
     """A sampler without parameters: `transform` of uniform numbers of [low(finfo), 1)."""
 
     def sampler(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = None) -> Array:
-        words, dtype = words_of(name, key, out_sharding), float_dtype(name, dtype)
-        return transform(between(words, canonical_shape(shape), dtype, low(dtypes.finfo(dtype)), 1))
+        key, dtype = key_of(name, key, out_sharding), float_dtype(name, dtype)
+        return transform(between(key, canonical_shape(shape), dtype, low(dtypes.finfo(dtype)), 1))
 
     sampler.__name__ = sampler.__qualname__ = name
     sampler.__doc__ = f"""{doc}
@@ -139,6 +139,11 @@ def _standard(name: str, transform: Callable[..., Any], low: Callable[[Any], flo
         float64 by default (float32 when 64-bit types are off).
     """
     return api_boundary(sampler)
+
+
+def exponential_of(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Numbers of the exponential distribution."""
+    return -jnp.log1p(-draw(key, shape, dtype))
 
 
 exponential = _standard(
@@ -167,14 +172,14 @@ cauchy = _standard(
 )
 
 
-def gumbel_of(name: str, words: Any, shape: tuple[int, ...], dtype: np.dtype, mode: str | None) -> Any:
+def gumbel_of(name: str, key: Any, shape: tuple[int, ...], dtype: np.dtype, mode: str | None) -> Any:
     """Numbers of the Gumbel distribution for the sampler `name`."""
     info = dtypes.finfo(dtype)
     if mode in (None, "low"):
-        return -jnp.log(-jnp.log(between(words, shape, dtype, float(info.tiny), 1)))
+        return -jnp.log(-jnp.log(between(key, shape, dtype, float(info.tiny), 1)))
     if mode != "high":
         raise ValueError(f"random.{name}: mode must be None, 'low' or 'high', got {mode!r}")
-    high, low = draw(words, (2, *shape), dtype)
+    high, low = draw(key, (2, *shape), dtype)
     smallest = max(2.0 ** -(2 * info.nmant + 1), float(info.tiny))
     x = jnp.where(high >= 0.5, high, high + low * 2.0**-info.nmant + smallest)
     return -jnp.log(-jnp.log1p(-x))
@@ -195,8 +200,8 @@ def gumbel(
     mode : {'low', 'high'}, optional
         'high' draws twice the bits: in float32, the largest number is then near 32 instead of 16.
     """
-    words, dtype = words_of("gumbel", key, out_sharding), float_dtype("gumbel", dtype)
-    return gumbel_of("gumbel", words, canonical_shape(shape), dtype, mode)
+    key, dtype = key_of("gumbel", key, out_sharding), float_dtype("gumbel", dtype)
+    return gumbel_of("gumbel", key, canonical_shape(shape), dtype, mode)
 
 
 # ---- With parameters ---------------------------------------------------------------------------------------
@@ -206,9 +211,9 @@ def _parametric(
     name: str, key: Any, shape: Any, dtype: Any, out_sharding: None, **parameters: Any
 ) -> tuple[Any, tuple[int, ...], np.dtype, list[Any]]:
     """The key's data, the shape, the dtype, and the parameters converted to it."""
-    words, dtype = words_of(name, key, out_sharding), float_dtype(name, dtype)
+    key, dtype = key_of(name, key, out_sharding), float_dtype(name, dtype)
     shape = result_shape(name, shape, **parameters)
-    return words, shape, dtype, [lax.convert_element_type(p, dtype) for p in parameters.values()]
+    return key, shape, dtype, [lax.convert_element_type(p, dtype) for p in parameters.values()]
 
 
 @api_boundary
@@ -223,8 +228,8 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, 
         By default that of the parameters, which must broadcast to it; so in all samplers that have parameters.
     dtype : floating dtype
     """
-    words, shape, dtype, (sigma,) = _parametric("lognormal", key, shape, dtype, out_sharding, sigma=sigma)
-    return jnp.exp(_normal(words, shape, dtype) * sigma)
+    key, shape, dtype, (sigma,) = _parametric("lognormal", key, shape, dtype, out_sharding, sigma=sigma)
+    return jnp.exp(normal_of(key, shape, dtype) * sigma)
 
 
 @api_boundary
@@ -237,12 +242,12 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None 
     shape : tuple of int
     dtype : floating dtype
     """
-    words, dtype = words_of("maxwell", key, out_sharding), float_dtype("maxwell", dtype)
-    return _maxwell(words, canonical_shape(shape), dtype)
+    key, dtype = key_of("maxwell", key, out_sharding), float_dtype("maxwell", dtype)
+    return _maxwell(key, canonical_shape(shape), dtype)
 
 
-def _maxwell(words: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return jnp.sqrt(jnp.sum(jnp.square(_normal(words, (*shape, 3), dtype)), axis=-1))
+def _maxwell(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return jnp.sqrt(jnp.sum(jnp.square(normal_of(key, (*shape, 3), dtype)), axis=-1))
 
 
 @api_boundary
@@ -257,11 +262,9 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
         The result has the axes of `shape` before those of the parameters.
     dtype : floating dtype
     """
-    words, inner, dtype, (loc, scale) = _parametric(
-        "double_sided_maxwell", key, None, dtype, None, loc=loc, scale=scale
-    )
+    key, inner, dtype, (loc, scale) = _parametric("double_sided_maxwell", key, None, dtype, None, loc=loc, scale=scale)
     shape = (canonical_shape(shape) or inner) + inner
-    size, sign = split_data(words)
+    size, sign = split_key(key)
     heads = draw(sign, shape, dtypes.default_float()) < 0.5
     return jnp.where(heads, dtype.type(1), dtype.type(-1)) * _maxwell(size, shape, dtype) * scale + loc
 
@@ -276,8 +279,8 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
     b : number or array
     shape, dtype : as in `lognormal`
     """
-    words, shape, dtype, (b,) = _parametric("pareto", key, shape, dtype, out_sharding, b=b)
-    return jnp.exp(-jnp.log1p(-draw(words, shape, dtype)) / b)
+    key, shape, dtype, (b,) = _parametric("pareto", key, shape, dtype, out_sharding, b=b)
+    return jnp.exp(-jnp.log1p(-draw(key, shape, dtype)) / b)
 
 
 @api_boundary
@@ -290,8 +293,8 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_
     scale : number or array
     shape, dtype : as in `lognormal`
     """
-    words, shape, dtype, (scale,) = _parametric("rayleigh", key, shape, dtype, out_sharding, scale=scale)
-    return jnp.sqrt(jnp.log(draw(words, shape, dtype)) * -2.0) * scale
+    key, shape, dtype, (scale,) = _parametric("rayleigh", key, shape, dtype, out_sharding, scale=scale)
+    return jnp.sqrt(jnp.log(draw(key, shape, dtype)) * -2.0) * scale
 
 
 @api_boundary
@@ -306,10 +309,10 @@ def triangular(
     left, mode, right : numbers or arrays
     shape, dtype : as in `lognormal`
     """
-    words, shape, dtype, (left, mode, right) = _parametric(
+    key, shape, dtype, (left, mode, right) = _parametric(
         "triangular", key, shape, dtype, out_sharding, left=left, mode=mode, right=right
     )
-    u = draw(words, shape, dtype)
+    u = draw(key, shape, dtype)
     width = right - left
     rising = left + jnp.sqrt(u * width * (mode - left))
     falling = right - jnp.sqrt((1 - u) * width * (right - mode))
@@ -329,9 +332,9 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     .. [1] J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple
        roots", The American Statistician 30 (1976), https://doi.org/10.1080/00031305.1976.10479147.
     """
-    words, shape, dtype, (mean,) = _parametric("wald", key, shape, dtype, out_sharding, mean=mean)
-    first, second = split_data(words)
-    y = jnp.square(_normal(first, shape, dtype))
+    key, shape, dtype, (mean,) = _parametric("wald", key, shape, dtype, out_sharding, mean=mean)
+    first, second = split_key(key)
+    y = jnp.square(normal_of(first, shape, dtype))
     x = mean + mean * mean * y / 2 - mean / 2 * jnp.sqrt(4 * mean * y + mean * mean * y * y)
     return jnp.where(draw(second, shape, dtype) <= mean / (mean + x), x, mean * mean / x)
 
@@ -350,7 +353,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
         To which the parameters must broadcast.
     dtype : floating dtype
     """
-    words, shape, dtype, (scale, concentration) = _parametric(
+    key, shape, dtype, (scale, concentration) = _parametric(
         "weibull_min", key, shape, dtype, None, scale=scale, concentration=concentration
     )
-    return (-jnp.log1p(-draw(words, shape, dtype))) ** (1 / concentration) * scale
+    return (-jnp.log1p(-draw(key, shape, dtype))) ** (1 / concentration) * scale

@@ -16,9 +16,9 @@ from xform.core.array import Array, ArrayImpl, get_aval
 from xform.core.errors import api_boundary
 from xform.lax.shapes import canonical_shape
 from xform.numpy.promotion import array_of, canonical_axis
-from xform.random.arguments import draw, float_dtype, integer_dtype, result_shape, unsigned_dtype, words_of
+from xform.random.arguments import draw, float_dtype, integer_dtype, key_of, result_shape, unsigned_dtype
 from xform.random.continuous import gumbel_of
-from xform.random.keys import split_data
+from xform.random.keys import split_key
 
 _INT32, _U32 = np.dtype("int32"), np.dtype("uint32")
 
@@ -40,8 +40,8 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: None = N
     >>> random.bits(random.key(0), (2,), "uint32")
     Array([4070199207, 4202968722], dtype=uint32)
     """
-    words = words_of("bits", key, out_sharding)
-    return draw(words, canonical_shape(shape), unsigned_dtype("bits", dtype))
+    key = key_of("bits", key, out_sharding)
+    return draw(key, canonical_shape(shape), unsigned_dtype("bits", dtype))
 
 
 # ---- Integers ----------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     >>> random.randint(random.key(0), (5,), 0, 10).tolist()
     [5, 1, 5, 7, 3]
     """
-    words, dtype = words_of("randint", key, out_sharding), integer_dtype("randint", dtype)
+    key, dtype = key_of("randint", key, out_sharding), integer_dtype("randint", dtype)
     shape = result_shape("randint", shape, minval=minval, maxval=maxval)
     wide = dtype if dtype.itemsize >= 4 else _INT32
     unsigned = np.dtype(f"uint{8 * wide.itemsize}")
@@ -86,7 +86,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
         low, span = (jnp.broadcast_to(x, shape) for x in _range_of_arrays(low, high, dtype, wide, unsigned))
         rest = _modulo(jnp.full_like(span, half), span)
         carry = _modulo(rest * rest, span)
-    first, second = split_data(words)
+    first, second = split_key(key)
     offset = _modulo(draw(second, shape, unsigned), span)
     if not (isinstance(carry, int) and carry == 0):
         offset = _modulo(_modulo(draw(first, shape, unsigned), span) * carry + offset, span)
@@ -151,7 +151,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     >>> random.bernoulli(random.key(0), 0.9, (3,)).tolist()
     [True, True, False]
     """
-    words, shape = words_of("bernoulli", key, out_sharding), result_shape("bernoulli", shape, p=p)
+    key, shape = key_of("bernoulli", key, out_sharding), result_shape("bernoulli", shape, p=p)
     if mode not in ("low", "high"):
         raise ValueError(f"random.bernoulli: mode must be 'low' or 'high', got {mode!r}")
     aval = get_aval(p)
@@ -161,8 +161,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
         )
     dtype = float_dtype("bernoulli", aval.dtype)
     if mode == "low":
-        return draw(words, shape, dtype) < p
-    high, low = draw(words, (2, *shape), dtype)
+        return draw(key, shape, dtype) < p
+    high, low = draw(key, (2, *shape), dtype)
     return low * 2.0 ** -dtypes.finfo(dtype).nmant < p - high
 
 
@@ -177,9 +177,9 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: No
     dtype : numeric dtype
         int64 by default (int32 when 64-bit types are off).
     """
-    words = words_of("rademacher", key, out_sharding)
+    key = key_of("rademacher", key, out_sharding)
     dtype = dtypes.default_int() if dtype is None else dtypes.check_user_dtype(dtype, "random.rademacher")
-    heads = draw(words, canonical_shape(shape), dtypes.default_float()) < 0.5
+    heads = draw(key, canonical_shape(shape), dtypes.default_float()) < 0.5
     return lax.select_n(heads, *(lax.full(heads.shape, value, dtype) for value in (-1, 1)))
 
 
@@ -196,10 +196,10 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     dtype : integer dtype
         int64 by default (int32 when 64-bit types are off).
     """
-    words, shape = words_of("geometric", key, out_sharding), result_shape("geometric", shape, p=p)
+    key, shape = key_of("geometric", key, out_sharding), result_shape("geometric", shape, p=p)
     dtype = integer_dtype("geometric", dtype)
     kind = float_dtype("geometric", get_aval(p).dtype)
-    u = draw(words, shape, kind)
+    u = draw(key, shape, kind)
     u = jnp.where(u == 0, kind.type(1), u)
     return (jnp.floor(jnp.log(u) / jnp.log1p(-lax.convert_element_type(p, kind))) + 1).astype(dtype)
 
@@ -249,7 +249,7 @@ def categorical(
     >>> random.categorical(random.key(0), jnp.log(jnp.array([0.1, 0.2, 0.7])), shape=(5,)).tolist()
     [2, 2, 2, 1, 1]
     """
-    words, logits = words_of("categorical", key, out_sharding), array_of("categorical", logits, "logits")
+    key, logits = key_of("categorical", key, out_sharding), array_of("categorical", logits, "logits")
     dtype = float_dtype("categorical", logits.dtype)
     axis = canonical_axis("categorical", axis, logits.ndim)
     rest = logits.shape[:axis] + logits.shape[axis + 1 :]
@@ -262,14 +262,14 @@ def categorical(
             f"the result's shape must end, got {shape}"
         )
     if replace:
-        noise = gumbel_of("categorical", words, (*lead, *own[:axis], logits.shape[axis], *own[axis:]), dtype, mode)
+        noise = gumbel_of("categorical", key, (*lead, *own[:axis], logits.shape[axis], *own[axis:]), dtype, mode)
         return lax.argmax(noise + logits, len(lead) + axis, dtypes.default_int())
     count = math.prod(lead)
     if count > logits.shape[axis]:
         raise ValueError(
             f"random.categorical: {count} draws without replacement of {logits.shape[axis]} categories are not possible"
         )
-    noisy = jnp.moveaxis(logits + gumbel_of("categorical", words, logits.shape, dtype, mode), axis, -1)
+    noisy = jnp.moveaxis(logits + gumbel_of("categorical", key, logits.shape, dtype, mode), axis, -1)
     return lax.reshape(jnp.moveaxis(_largest(noisy, count), -1, 0), shape)
 
 
@@ -317,7 +317,7 @@ def choice(
     >>> random.choice(random.key(0), 10, (4,), replace=False).tolist()
     [0, 1, 8, 5]
     """
-    words, shape = words_of("choice", key), canonical_shape(shape)
+    key, shape = key_of("choice", key), canonical_shape(shape)
     count, population, axis = _population("choice", a, axis)
     drawn = math.prod(shape)
     if drawn and not count:
@@ -325,11 +325,11 @@ def choice(
     if not replace and drawn > count:
         raise ValueError(f"random.choice: {drawn} elements without replacement of {count} are not possible")
     if p is not None:
-        index = _weighted(words, _probabilities(p, count), shape, replace, mode)
+        index = _weighted(key, _probabilities(p, count), shape, replace, mode)
     elif replace:
-        index = randint(words, shape, 0, count)
+        index = randint(key, shape, 0, count)
     else:
-        index = lax.slice_in_dim(_shuffle(words, lax.iota(dtypes.default_int(), count), 0), 0, drawn)
+        index = lax.slice_in_dim(_shuffle(key, lax.iota(dtypes.default_int(), count), 0), 0, drawn)
     index = lax.reshape(index, shape)
     return index if population is None else _taken(population, index, axis)
 
@@ -363,13 +363,13 @@ def _probabilities(p: Any, count: int) -> Any:
     return p if dtypes.issubdtype(p.dtype, np.floating) else lax.convert_element_type(p, dtypes.default_float())
 
 
-def _weighted(words: Any, p: Any, shape: tuple[int, ...], replace: bool, mode: str | None) -> Any:
+def _weighted(key: Any, p: Any, shape: tuple[int, ...], replace: bool, mode: str | None) -> Any:
     """Indices drawn with probabilities `p`."""
     if replace:
         total = jnp.cumsum(p)
-        u = total[-1] * (1 - draw(words, shape, p.dtype))
+        u = total[-1] * (1 - draw(key, shape, p.dtype))
         return lax.convert_element_type(jnp.searchsorted(total, u), dtypes.default_int())
-    return _largest(gumbel_of("choice", words, p.shape, p.dtype, mode) + jnp.log(p), math.prod(shape))
+    return _largest(gumbel_of("choice", key, p.shape, p.dtype, mode) + jnp.log(p), math.prod(shape))
 
 
 @api_boundary
@@ -390,16 +390,16 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> random.permutation(random.key(0), 5).tolist()
     [0, 1, 4, 3, 2]
     """
-    words = words_of("permutation", key, out_sharding)
+    key = key_of("permutation", key, out_sharding)
     count, x, axis = _population("permutation", x, axis)
     order = lax.iota(dtypes.default_int(), count)
     if x is None or not (independent or x.ndim == 1):
-        order = _shuffle(words, order, 0)
+        order = _shuffle(key, order, 0)
         return order if x is None else _taken(x, order, axis)
-    return _shuffle(words, x, axis)
+    return _shuffle(key, x, axis)
 
 
-def _shuffle(words: Any, x: Any, axis: int) -> Any:
+def _shuffle(key: Any, x: Any, axis: int) -> Any:
     """Sort by random keys of 32 bits.
 
     Elements with equal keys would keep their order, so the sort is repeated until it is unlikely (below 1/n) that two
@@ -407,6 +407,6 @@ def _shuffle(words: Any, x: Any, axis: int) -> Any:
     """
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
-        words, now = split_data(words)
+        key, now = split_key(key)
         _, x = lax.sort_key_val(draw(now, x.shape, _U32), x, axis)
     return x

@@ -15,7 +15,7 @@ from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.shapes import canonical_shape
 from xform.numpy.promotion import array_of
-from xform.random.arguments import float_dtype, words_of
+from xform.random.arguments import float_dtype, key_of
 from xform.random.continuous import normal
 
 
@@ -55,7 +55,7 @@ def multivariate_normal(
     >>> random.multivariate_normal(random.key(0), np.zeros(2), np.array([[2.0, 1.0], [1.0, 2.0]]), (3,)).shape
     (3, 2)
     """
-    words, dtype = words_of("multivariate_normal", key, out_sharding), float_dtype("multivariate_normal", dtype)
+    key, dtype = key_of("multivariate_normal", key, out_sharding), float_dtype("multivariate_normal", dtype)
     mean, cov = (
         lax.convert_element_type(array_of("multivariate_normal", x, name), dtype)
         for name, x in (("mean", mean), ("cov", cov))
@@ -76,7 +76,7 @@ def multivariate_normal(
             f"random.multivariate_normal: mean of shape {mean.shape} and cov of shape {cov.shape} without their last "
             f"axes can't be broadcast to {'one shape' if shape is None else f'shape {shape}'}"
         )
-    noise = normal(words, (*shape, mean.shape[-1]), dtype)
+    noise = normal(key, (*shape, mean.shape[-1]), dtype)
     return mean + jnp.matmul(_factor(cov, method), noise[..., None])[..., 0]
 
 
@@ -123,10 +123,10 @@ def orthogonal(
     >>> bool(abs(q @ q.T - np.eye(3)).max() < 1e-14)
     True
     """
-    words, shape, n = words_of("orthogonal", key, out_sharding), canonical_shape(shape), operator.index(n)
+    key, shape, n = key_of("orthogonal", key, out_sharding), canonical_shape(shape), operator.index(n)
     m = n if m is None else operator.index(m)
     dtype = dtypes.default_float() if dtype is None else dtype
-    q, r = jnp.linalg.qr(normal(words, (*shape, max(n, m), min(n, m)), dtype))
+    q, r = jnp.linalg.qr(normal(key, (*shape, max(n, m), min(n, m)), dtype))
     # The signs make the factorisation unique, without which the result would depend on the algorithm.
     q = q * jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1))[..., None, :]
     return jnp.swapaxes(q, -2, -1) if n < m else q
