@@ -1,7 +1,7 @@
 """Special functions of real numbers, elementwise: one file a family."""
 
 from xform.lax.special.bessel import bessel_i0e, bessel_i1e
-from xform.lax.special.error import erf, erf_inv, erf_inv_p, erfc
+from xform.lax.special.error import erf, erf_inv, erf_inv_p, erf_p, erfc
 from xform.lax.special.formulas import polynomial
 from xform.lax.special.gamma import digamma, lgamma, polygamma
 from xform.lax.special.incomplete_beta import betainc
@@ -16,6 +16,7 @@ __all__ = [
     "erf",
     "erf_inv",
     "erf_inv_p",
+    "erf_p",
     "erfc",
     "igamma",
     "igamma_grad_a",
