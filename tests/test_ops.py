@@ -33,6 +33,7 @@ from xform.test_util import numerical_jvp
 TESTED_ELSEWHERE = {
     "add_any": "sums of cotangents: every derivative of an operation used twice",
     "cond": "test_control_flow, test_compositions",
+    **dict.fromkeys(["checkpoint", "name"], "test_checkpoint"),
     **dict.fromkeys(["custom_jvp_call", "custom_linear", "custom_vjp_call"], "test_custom_derivatives"),
     "dce_sink": "test_lax_arguments",
     "jit": "test_jit, test_compositions",

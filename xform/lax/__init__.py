@@ -4,7 +4,7 @@ May import: `xform.interpreters`, `xform.core`.
 """
 
 from xform.core.dtypes import dtype
-from xform.lax import linalg
+from xform.lax import costs, linalg
 from xform.lax.accuracy import AccuracyMode, Tolerance
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
@@ -119,7 +119,23 @@ from xform.lax.shapes import (
 )
 from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim, stack
 from xform.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
-from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+from xform.lax.special import (
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erf,
+    erf_inv,
+    erfc,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    lgamma,
+    polygamma,
+    polynomial,
+    random_gamma_grad,
+    zeta,
+)
 from xform.lax.split import split, unstack
 from xform.lax.transcendental import (
     acos,

@@ -24,7 +24,7 @@ from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
 from xform.lax.reductions import accumulator, highest, lowest
 from xform.lax.shapes import convert, full
 from xform.lax.slicing import pad_p
-from xform.lax.strided import dilate_and_pad, interleave, take_every
+from xform.lax.strided import dilate_and_pad, take_every, weave
 from xform.lax.windows.geometry import Windows, check_windows, lower_windows
 
 UNROLLED = 64  # elements of a window up to which each is an operation of its own
@@ -222,22 +222,8 @@ def _scatter_unrolled(source: Any, x: Any, *, select: str, windows: Windows) -> 
         term = select_n_p.bind(eq_p.bind(index, numbers[k]), zero, source)
         term = dilate_and_pad(term, pads, [1] * len(pads), range(len(pads)), 0)
         classes[tuple(at)] = add_p.bind(classes[tuple(at)], term) if tuple(at) in classes else term
-    out = _weave(classes, windows.strides, x.shape, ())
+    out = weave(classes, range(len(counts)), windows.strides, x.shape, source.dtype)
     return convert(_unpad(out, windows), dtype)
-
-
-def _weave(
-    classes: dict[tuple[int, ...], Any], strides: Sequence[int], shape: Sequence[int], at: tuple[int, ...]
-) -> Any:
-    """Interleave the classes of elements, one axis after the other; missing ones are zero."""
-    axis = len(at)
-    if axis == len(shape):
-        if at in classes:
-            return classes[at]
-        dtype = next(iter(classes.values())).dtype
-        return full([-(-(n - i) // s) for n, i, s in zip(shape, at, strides, strict=True)], 0, dtype)
-    pieces = [_weave(classes, strides, shape, (*at, i)) for i in range(min(strides[axis], shape[axis]))]
-    return interleave(pieces, axis, shape[axis])
 
 
 _lower_pad, _lower_unpad = lower_as(_pad), lower_as(_unpad)
