@@ -69,7 +69,8 @@ from xform.lax.dynamic_slicing import (
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.identities import stop_gradient, with_sharding_constraint
-from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
+from xform.lax.mulhi import mulhi
+from xform.lax.powers import cbrt, integer_pow, one_minus_square, reciprocal, rsqrt, sqrt, square
 from xform.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from xform.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from xform.lax.ragged_exchange import ragged_all_to_all
@@ -152,6 +153,7 @@ from xform.lax.transcendental import (
     expm1,
     log,
     log1p,
+    log2,
     logistic,
     pow,
     sin,

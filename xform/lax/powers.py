@@ -25,6 +25,23 @@ square_p = elementwise(
     lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),
 )
 
+
+def _one_minus_square_lower(ctx: Context, x: Value) -> Value:
+    one = ctx.full(x.shape, 1, x.dtype)
+    return ctx.op("multiply", [ctx.op("subtract", [one, x], x.aval), ctx.op("add", [one, x], x.aval)], ctx.out)
+
+
+# Accurate near 1 and -1.
+one_minus_square_p = elementwise(
+    "one_minus_square",
+    lambda x: (1 - x) * (1 + x),
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, -2))),
+    lower=_one_minus_square_lower,
+    widen=True,
+)
+
+
 sqrt_p = elementwise(
     "sqrt",
     np.sqrt,
@@ -111,6 +128,12 @@ integer_pow_p = elementwise(
 def square(x: Any) -> Any:
     """Elementwise square."""
     return apply(square_p, x)
+
+
+@api_boundary
+def one_minus_square(x: Any) -> Any:
+    """Elementwise 1 - x^2, computed as (1 - x)(1 + x), which keeps all digits near 1 and -1."""
+    return apply(one_minus_square_p, x)
 
 
 @api_boundary

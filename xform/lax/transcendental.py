@@ -91,6 +91,15 @@ log_p = elementwise(
     lower_complex=lower_as(_log_complex),
 )
 
+log2_p = elementwise(
+    "log2",
+    np.log2,
+    accepts="inexact",
+    jvp=lambda g, ans, x: div_p.bind(g, mul_p.bind(x, constant(ans, np.log(2)))),
+    lower=lower_as(lambda x: div(log(x), constant(x, np.log(2)))),
+    widen=True,
+)
+
 
 def _log1p_host(x: Any) -> Any:
     if x.dtype.kind != "c":
@@ -420,6 +429,12 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
 def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise natural logarithm."""
     return apply(log_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """Elementwise logarithm to base 2."""
+    return apply(log2_p, x, accuracy=accuracy)
 
 
 @api_boundary
