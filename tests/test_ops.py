@@ -41,6 +41,7 @@ TESTED_ELSEWHERE = {
     "jit": "test_jit, test_compositions",
     "scan": "test_control_flow, test_compositions",
     "while": "test_control_flow, test_compositions",
+    **dict.fromkeys(["while_back", "while_saving", "while_tangents"], "test_while_gradients"),
     **dict.fromkeys(
         ["all_gather", "all_to_all", "axis_index", "pmap", "pmax", "pmin", "ppermute", "psum"], "test_collectives"
     ),

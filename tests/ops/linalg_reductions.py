@@ -3,9 +3,10 @@
 import numpy as np
 import scipy.linalg
 
-from tests.ops.linalg import DTYPES, SQUARE, TALL_AND_WIDE, TOLERANCE, adjoint, bad_input, hermitian, matrices
+from tests.ops.linalg import DTYPES, SQUARE, TALL_AND_WIDE, TOLERANCE, adjoint, bad_input, hermitian, matrices, modulus
 from tests.ops.record import Op, Sample, array
 from xform import lax
+from xform.lax.linalg.schur import below_p
 
 linalg = lax.linalg
 
@@ -105,6 +106,70 @@ def tridiagonal_reference(x, lower):
     return each(lambda x: trd(x, lower=int(lower)), outs, x)
 
 
+# The Schur decomposition. Phases of vectors are arbitrary.
+
+
+def schur_invariants(x, **kwargs):
+    out = linalg.schur(x, **kwargs)
+    return [modulus(a) for a in (out if isinstance(out, tuple) else [out])]
+
+
+def schur_reference(x, compute_schur_vectors=True):
+    output = "complex" if x.dtype.kind == "c" else "real"
+    outs = [(x.shape, x.dtype)] * 2
+    t, q = each(lambda x: scipy.linalg.schur(x, output), outs, x) if x.size else (x, x)
+    return [modulus(t), modulus(q)][: 1 + compute_schur_vectors]
+
+
+def schur_samples(rng, dtype):
+    """Real matrices have real eigenvalues."""
+    for shape in ((3, 3), (4, 4), (1, 1), (0, 0), (2, 3, 3), (0, 2, 2)):
+        x = (
+            hermitian(rng, dtype, shape)
+            + np.triu(array(rng, dtype, shape, -1, 1), 1)
+            + np.diag(2 * np.arange(shape[-1]))
+        )
+        x = x.astype(dtype)
+        yield Sample((x,), {"compute_schur_vectors": shape != (3, 3)})
+
+
+def schur_edges(dtype):
+    """Complex eigenvalues, equal ones, and what is not finite."""
+    blocks = np.array([[0.5, 2, 1], [-2, 0.5, 3], [0, 0, 1]], dtype)
+    yield Sample((np.stack([blocks, np.eye(3, dtype=dtype), np.full((3, 3), np.nan, dtype)]),))
+
+
+def schur_edges_reference(x, **kwargs):
+    good = np.isfinite(x).all((-2, -1))[..., None, None]
+    return [np.where(good, a, np.nan).astype(a.dtype) for a in schur_reference(np.where(good, x, 1), **kwargs)]
+
+
+def below_samples(rng, dtype):
+    for pullback in (False, True):
+        for shape in ((4, 4), (1, 1), (0, 0), (2, 3, 3), (0, 2, 2)):
+            t = np.triu(array(rng, dtype, shape) + 5 * np.diag(np.arange(shape[-1]))).astype(dtype)
+            yield Sample((t, array(rng, dtype, shape)), {"pullback": pullback})
+
+
+def below_reference(t, m, pullback):
+    """As one system of equations for the elements below the diagonal."""
+    n = t.shape[-1]
+    i, j = np.tril_indices(n, -1)
+    t = t.swapaxes(-1, -2) if pullback else t
+    eye = np.eye(n)
+    out = np.zeros_like(m)
+    if i.size and m.size:
+        system = (
+            t[..., i[:, None], i] * eye[j[:, None], j] - t.swapaxes(-1, -2)[..., j[:, None], j] * eye[i[:, None], i]
+        )
+        out[..., i, j] = np.linalg.solve(system, -m[..., i, j, None])[..., 0]
+    return out
+
+
+def below(t, m, pullback):
+    return below_p.bind(t, m, pullback=pullback)
+
+
 # Tridiagonal equations
 
 
@@ -191,6 +256,11 @@ OPS = [
        rtol=TOLERANCE, ulps=100,
        errors=[*bad_input("tridiagonal", linalg.tridiagonal),
                (lambda: linalg.tridiagonal(np.ones((0, 0))), ValueError, "tridiagonal takes .* at least one row")]),
+    Op("schur", schur_invariants, schur_samples, schur_edges_reference, DTYPES, schur_edges, rtol=TOLERANCE, ulps=200,
+       errors=[*bad_input("schur", linalg.schur),
+               (lambda: linalg.schur(np.eye(2), sort_eig_vals=True), NotImplementedError, "schur: eigenvalues")]),
+    Op("below", below, below_samples, below_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100,
+       errors=[(lambda: below(np.eye(2), np.eye(3), False), ValueError, r"below takes .* f64\[2,2\] and f64\[3,3\]")]),
     Op("tridiagonal_solve", linalg.tridiagonal_solve, tridiagonal_solve_samples, singular_tridiagonal_reference,
        DTYPES, singular_tridiagonal, rtol=TOLERANCE, ulps=50,
        errors=[(lambda: linalg.tridiagonal_solve(np.ones(2), np.ones(3), np.ones(3), np.ones((3, 1))), ValueError,

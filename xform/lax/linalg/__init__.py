@@ -12,6 +12,7 @@ from xform.lax.linalg.lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to
 from xform.lax.linalg.matrices import hermitian_part_p, triangle_p
 from xform.lax.linalg.qr import qr, qr_p
 from xform.lax.linalg.reflections import geqrf_p, householder_product, householder_product_p, ormqr, ormqr_p
+from xform.lax.linalg.schur import schur, schur_p
 from xform.lax.linalg.solve import det_p, slogdet_p, solve_p
 from xform.lax.linalg.svd import SvdAlgorithm, svd, svd_p
 from xform.lax.linalg.symmetric_product import cholesky_update, cholesky_update_p, symmetric_product
