@@ -194,8 +194,11 @@ class Primitive:
     # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.
     is_cheap_on_host = False
 
-    # Whether it must stay apart from an equal operation: common subexpressions are computed once.
+    # Whether it is there for more than its results: it is kept if nobody needs these.
     has_effects = False
+
+    # Whether it is not merged with an equal operation, as common subexpressions are.
+    stays_apart = False
 
     # What it costs to compute an element of the result again, where to keep a byte of it costs 1: see
     # `interpreters.residuals`, and `lax.costs` for the table.
