@@ -60,15 +60,20 @@ def _write(ctx: Context, formula: Callable[..., Number], operands: Sequence[Valu
     result = formula(*numbers)
     if out.dtype != FLOAT:
         result = result.to(SINGLE)
-    return ctx.convert(_computed_once(result).value, out.dtype)
+    # XLA computes all operations anew in each fusion that uses them but those it takes for expensive, as a division.
+    result = result / _one(result)
+    if ctx.module.formulas > MOST_FUSED:
+        # Nor does it fuse an expensive operation with what uses it twice, so this ends a loop.
+        result = result * _one(result)
+    return ctx.convert(result.value, out.dtype)
 
 
-def _computed_once(x: Number) -> Number:
-    """The same number, which XLA will not compute anew in each fusion that uses it.
+# Formulas of a program that may be fused. In loops with dozens of them LLVM finds no vector instructions.
+MOST_FUSED = 4
 
-    It duplicates all operations but those it takes for expensive, such as a division. This one is by 1.0, as the bits
-    shifted out leave no other choice; LLVM knows that and drops it, XLA does not.
-    """
+
+def _one(x: Number) -> Number:
+    """1.0, as the bits of `x` that are left after the shift allow nothing else. LLVM sees that, XLA does not."""
     width = 8 * x.value.dtype.itemsize
     one = np.asarray(1.0, x.value.dtype).view(f"u{x.value.dtype.itemsize}")
-    return x / ((x.bits >> (width - 1)) & 2 | int(one)).float
+    return (((x.bits >> (width - 1)) & 2) | int(one)).float
