@@ -1,21 +1,27 @@
 """What the control flow operations share: tracing of bodies, checks of carries, small jaxpr surgery.
 
-May import: `xform.core`, `xform.interpreters`, `lax.shapes`.
+May import: `xform.core`, `xform.interpreters`, the other modules of `lax` but those of control flow.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from xform.core import dtypes, tree
 from xform.core.array import ArrayImpl, get_aval, host_value, own
 from xform.core.avals import ShapedArray
 from xform.core.config import state
-from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr, subjaxprs
 from xform.core.trace import Tracer
 from xform.interpreters.forward import jvp_jaxpr_fixed, with_consts
 from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
-from xform.lax.shapes import convert
+from xform.lax.comparison import select_n
+from xform.lax.dynamic_slicing import dynamic_index_in_dim
+from xform.lax.identities import stop_gradient
+from xform.lax.reductions import argmax
+from xform.lax.shapes import broadcast_in_dim, convert
 
 # A loop outside jit runs on the host while trips x equations stay below this, and is compiled beyond it.
 HOST_BUDGET = 3000
@@ -121,6 +127,34 @@ def jvp_in_groups(
             Jaxpr(jaxpr.constvars, invars, jaxpr.outvars, jaxpr.eqns, jaxpr.name), derived.consts
         )
     return closed.cache[key]
+
+
+def contains(closed: ClosedJaxpr, *names: str) -> bool:
+    """Whether an operation whose name begins with one of `names` is in the jaxpr, or in one inside of it."""
+
+    def search(jaxpr: Jaxpr) -> bool:
+        return any(e.primitive.name.startswith(names) or any(map(search, subjaxprs(e.params))) for e in jaxpr.eqns)
+
+    key = ("contains", names)
+    if key not in closed.cache:
+        closed.cache[key] = search(closed.jaxpr)
+    return closed.cache[key]
+
+
+def with_stand_ins(chosen: Any, args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+    """Operands in which lanes that are not chosen are copies of the first one that is.
+
+    So a `while` within what is computed for all lanes ends when it ends for those that are chosen.
+    """
+    lane = argmax(chosen, 0, np.int32)
+
+    def replace(x: Any) -> Any:
+        row = broadcast_in_dim(
+            stop_gradient(dynamic_index_in_dim(x, lane, 0, keepdims=False)), x.shape, range(1, x.ndim)
+        )
+        return select_n(broadcast_in_dim(chosen, x.shape, (0,)), row, x)
+
+    return [replace(x) if m else x for x, m in zip(args, mapped, strict=True)]
 
 
 def fixpoint(step: Callable[[tuple[bool, ...]], Sequence[bool]], start: Sequence[bool]) -> tuple[bool, ...]:
