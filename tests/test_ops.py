@@ -35,6 +35,8 @@ TESTED_ELSEWHERE = {
     "cond": "test_control_flow, test_compositions",
     **dict.fromkeys(["checkpoint", "name"], "test_checkpoint"),
     **dict.fromkeys(["custom_jvp_call", "custom_linear", "custom_vjp_call"], "test_custom_derivatives"),
+    "custom_vmap_call": "test_custom_batching",
+    "linear_solve": "test_solves",
     "dce_sink": "test_lax_arguments",
     "jit": "test_jit, test_compositions",
     "scan": "test_control_flow, test_compositions",

@@ -3,7 +3,18 @@
 May import: everything.
 """
 
-from xform import ad_checkpoint, custom_derivatives, dtypes, errors, lax, numpy, random, tree, tree_util
+from xform import (
+    ad_checkpoint,
+    custom_batching,
+    custom_derivatives,
+    dtypes,
+    errors,
+    lax,
+    numpy,
+    random,
+    tree,
+    tree_util,
+)
 from xform.ad_checkpoint import remat
 from xform.api.checkpoint import checkpoint, checkpoint_policies
 from xform.api.compile import jit

@@ -119,6 +119,7 @@ from xform.lax.shapes import (
     transpose,
 )
 from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim, stack
+from xform.lax.solves import custom_linear_solve, custom_root
 from xform.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from xform.lax.special import (
     bessel_i0e,

@@ -1,6 +1,6 @@
 """Powers with fixed exponents, and roots, elementwise.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`.
+May import: `lax.families`, `lax.vector_math`, `lax.arithmetic`, `lax.comparison`.
 """
 
 import operator
@@ -15,11 +15,12 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import zero_of
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p
-from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
+from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
+from xform.lax.vector_math import vectorized
 
 square_p = elementwise(
     "square",
-    np.square,
+    narrow_integers(np.square),
     accepts="number",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, 2))),
     lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),
@@ -65,7 +66,7 @@ cbrt_p = elementwise(
     np.cbrt,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 1 / 3), mul_p.bind(ans, ans))),
-    lower="cbrt",
+    lower=vectorized("cbrt", "cbrt"),
 )
 
 
