@@ -190,20 +190,22 @@ def check_same(
     right_avals: Sequence[ShapedArray],
 ) -> None:  # fmt: skip
     """TypeError unless structures and avals (but for weak types) agree; shows both sides leaf by leaf."""
-    if left != right:
-        raise TypeError(
-            f"{where}: {left_name} and {right_name} must have the same structure, got\n  {left}\nand\n  {right}"
-        )
-    names = [tree.keystr(path) for path in tree.paths(left)]
-    lines = [
-        f"  {name or 'the value'}: {a.str_short()} against {b.str_short()}"
-        for name, a, b in zip(names, left_avals, right_avals, strict=True)
-        if a.shape != b.shape or a.dtype != b.dtype
+    sides = [
+        {tree.keystr(path) or "the value": a.str_short() for path, a in zip(tree.paths(structure), avals, strict=True)}
+        for structure, avals in ((left, left_avals), (right, right_avals))
     ]
-    if lines:
-        raise TypeError(
-            f"{where}: {left_name} and {right_name} must have the same types, but differ at\n" + "\n".join(lines)
-        )
+    same = left == right
+    if same and all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(left_avals, right_avals, strict=True)):
+        return
+    lines = [
+        f"  {name}: {' against '.join(side.get(name, 'nothing') for side in sides)}"
+        for name in dict.fromkeys([*sides[0], *sides[1]])
+        if not same or sides[0][name] != sides[1][name]
+    ]
+    if not same:
+        lines = [f"  {left}", "and", f"  {right}", "with the leaves", *lines]
+    what = "types, but differ at" if same else "structure, got"
+    raise TypeError(f"{where}: {left_name} and {right_name} must have the same {what}\n" + "\n".join(lines))
 
 
 def settle_carry(

@@ -210,8 +210,17 @@ def _lower(ctx: Context, index: Value, *operands: Value, branches: Branches) -> 
     outs = ctx.outs
     if index.dtype != np.int32:
         index = ctx.convert(index, np.dtype(np.int32))
+    if (known := _constant(ctx, index)) is not None:  # as in `platform_dependent`, whose other branches may not lower
+        chosen = branches[min(max(known, 0), len(branches) - 1)]
+        return ctx.jaxpr(chosen.jaxpr, chosen.consts, operands)
     regions = [ctx.region(lambda c, b=b: c.jaxpr(b.jaxpr, b.consts, operands), []) for b in branches]
     return ctx.op("case", [index], outs, "", regions)
+
+
+def _constant(ctx: Context, index: Value) -> int | None:
+    """The number that an index stands for, if it is a constant of the program."""
+    found = (np.frombuffer(data, dtype)[0] for (data, dtype, _), value in ctx.constants.items() if value is index)
+    return next((int(i) for i in found), None)
 
 
 def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
@@ -266,7 +275,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     from xform.lax import clamp  # defined above this module's floor
 
     index = clamp(0, convert(index, np.dtype(np.int32)), len(branches) - 1)
-    return _bind("switch", index, branches, operands)
+    names = [f"branches[{i}]" for i in range(len(branches))]
+    return bind_branches("switch", names, index, branches, operands)
 
 
 @api_boundary
@@ -300,16 +310,18 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if not isinstance(pred, Tracer):
         return (true_fun if pred else false_fun)(*operands)
     index = convert(convert(pred, np.dtype(bool)), np.dtype(np.int32))
-    return _bind("cond", index, [false_fun, true_fun], operands)
+    return bind_branches("cond", ["false_fun", "true_fun"], index, [false_fun, true_fun], operands)
 
 
-def _bind(what: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
+def bind_branches(
+    what: str, names: Sequence[str], index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any],
+) -> Any:  # fmt: skip
+    """Trace functions of the same operands, and bind `cond` of them."""
     leaves, treedef = tree.flatten(tuple(operands))
     leaves = common.as_arrays(leaves)
     avals = [get_aval(x) for x in leaves]
     traced = [common.trace_body(f, treedef, avals, what) for f in functions]
     out_tree = traced[0][2]
-    names = ["false_fun", "true_fun"] if what == "cond" else [f"branches[{i}]" for i in range(len(functions))]
     for name, (closed, _, other) in list(zip(names, traced, strict=True))[1:]:
         common.check_same(
             f"lax.{what}", f"the result of {names[0]}", out_tree, traced[0][0].out_avals, f"that of {name}", other,
