@@ -38,7 +38,7 @@ from xform.lax.collectives import (
     pswapaxes,
 )
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
-from xform.lax.control_flow import cond, fori_loop, map, scan, switch, while_loop
+from xform.lax.control_flow import cond, fori_loop, map, platform_dependent, scan, switch, while_loop
 from xform.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
