@@ -300,6 +300,14 @@ def test_keys_in_pytrees_and_closures():
     assert len(traces) == 2
 
 
+def test_shapes_of_keys():
+    for impl in ("threefry2x32", "rbg"):
+        shape = xform.ShapeDtypeStruct((2,), random.key_dtype(impl))
+        assert shape.shape == (2,) and shape.dtype is random.key_dtype(impl)
+        made = xform.eval_shape(lambda k: (random.split(k[1], 3), random.uniform(k[0])), shape)
+        assert made[0].shape == (3,) and made[0].dtype is shape.dtype and made[1].shape == ()
+
+
 # ---- Generators --------------------------------------------------------------------------------------------
 
 STREAMS = {  # equal bit for bit

@@ -237,6 +237,26 @@ def update_reference(r, w):
     return (phase[..., None] * out).astype(r.dtype)
 
 
+# The polar decomposition
+
+
+def polar_samples(rng, dtype):
+    for shape in ((3, 3), (4, 2), (1, 1), (2, 3, 2), (0, 3, 2), (0, 0), (3, 0)):
+        yield Sample((matrices(rng, dtype, shape),))
+    yield Sample((matrices(rng, dtype, (3, 3)),), {"max_iterations": 8})
+
+
+def polar(x, max_iterations=10):
+    """Without the number of steps, which the reference doesn't know."""
+    u, h, _, converged = linalg.qdwh(x, max_iterations=max_iterations)
+    return u, h, converged
+
+
+def polar_reference(x, max_iterations=10):
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return u @ vh, adjoint(vh) * s[..., None, :] @ vh, np.ones(x.shape[:-2], bool)
+
+
 OPS = [
     Op("geqrf", linalg.geqrf_p.bind, general_samples, geqrf_reference, DTYPES, order=1, rtol=TOLERANCE,
        ulps=50,
@@ -261,6 +281,10 @@ OPS = [
                (lambda: linalg.schur(np.eye(2), sort_eig_vals=True), NotImplementedError, "schur: eigenvalues")]),
     Op("below", below, below_samples, below_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100,
        errors=[(lambda: below(np.eye(2), np.eye(3), False), ValueError, r"below takes .* f64\[2,2\] and f64\[3,3\]")]),
+    Op("qdwh", polar, polar_samples, polar_reference, DTYPES, rtol=TOLERANCE, ulps=200,
+       errors=[(lambda: linalg.qdwh(np.ones((2, 3))), ValueError, r"qdwh takes .* m >= n, got f64\[2,3\]"),
+               (lambda: linalg.qdwh(np.ones((2, 2), int)), TypeError, r"qdwh takes float32.* i64\[2,2\]"),
+               (lambda: linalg.qdwh(np.eye(2), dynamic_shape=(1, 1)), NotImplementedError, "qdwh: dynamic_shape")]),
     Op("tridiagonal_solve", linalg.tridiagonal_solve, tridiagonal_solve_samples, singular_tridiagonal_reference,
        DTYPES, singular_tridiagonal, rtol=TOLERANCE, ulps=50,
        errors=[(lambda: linalg.tridiagonal_solve(np.ones(2), np.ones(3), np.ones(3), np.ones((3, 1))), ValueError,

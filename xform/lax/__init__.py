@@ -72,6 +72,7 @@ from xform.lax.identities import stop_gradient, with_sharding_constraint
 from xform.lax.mulhi import mulhi
 from xform.lax.powers import cbrt, integer_pow, one_minus_square, reciprocal, rsqrt, sqrt, square
 from xform.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
+from xform.lax.primitives import *  # noqa: F403
 from xform.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from xform.lax.ragged_exchange import ragged_all_to_all
 from xform.lax.reductions import (

@@ -15,12 +15,12 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import zero_of
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p
-from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
+from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
 from xform.lax.vector_math import vectorized
 
 square_p = elementwise(
     "square",
-    np.square,
+    narrow_integers(np.square),
     accepts="number",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, 2))),
     lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),

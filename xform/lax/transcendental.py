@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from xform.core import dtypes
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
@@ -172,8 +173,11 @@ def _pow_host(x: Any, y: Any) -> Any:
     dtype = x.dtype
     if y.dtype != dtype:
         y = y.astype(dtype)
-    if dtype.kind in "fcV":
+    if dtypes.kinds[dtype] in "fc":
         return np.power(x, y)
+    if dtype.kind == "V":  # integers of fewer than 8 bits
+        wide = np.int8 if dtypes.kinds[dtype] == "i" else np.uint8
+        return _pow_host(x.astype(wide), y.astype(wide)).astype(dtype)
     # Negative powers of 1 and -1 are right, of other integers 0.
     negative = y < 0
     power = np.power(x, np.where(negative, np.zeros((), dtype), y))

@@ -139,7 +139,7 @@ def choose(x: ShapedArray, w: ShapedArray, **params: Any) -> Callable[..., Any] 
     if c.groups > 1:
         slow = matrix <= 32 * MEGA and not (single and c.few_taps and matrix > 2 * MEGA)
     elif single:
-        slow = c.inner <= 16 and matrix <= (MEGA if c.few_taps else 0.4 * MEGA)
+        slow = c.inner <= 16 and matrix <= MEGA // 4
     else:
         slow = max(c.inner, c.outer) < 32 and c.outer > 2 and matrix <= (2 * MEGA if c.few_taps else 4 * MEGA)
     return by_matrix if slow else None

@@ -10,6 +10,7 @@ from xform.lax.linalg.hessenberg import hessenberg, hessenberg_p, tridiagonal, t
 from xform.lax.linalg.inverse import inv_p, pinv_p
 from xform.lax.linalg.lu import lu, lu_p, lu_pivots_to_permutation, lu_pivots_to_permutation_p
 from xform.lax.linalg.matrices import hermitian_part_p, triangle_p
+from xform.lax.linalg.qdwh import qdwh, qdwh_p
 from xform.lax.linalg.qr import qr, qr_p
 from xform.lax.linalg.reflections import geqrf_p, householder_product, householder_product_p, ormqr, ormqr_p
 from xform.lax.linalg.schur import schur, schur_p

@@ -155,14 +155,16 @@ _FIRST = np.array(
 _SECOND = np.where(np.arange(_TABLE_ENDS + 1) <= _LARGEST_FACTORIAL, 1.0, _FIRST)
 
 
-def _polygamma(m: Any, x: Any, first: Any, second: Any) -> Any:
+def _polygamma(m: Any, x: Any, first: Any, second: Any, *, single: bool) -> Any:
     order = max(m, 1.0)
     # Beyond the table Stirling's formula.
     exponent = sub(mul(add(order, 0.5), sub(log(order), float(np.log(_SCALE)) + 1.0)), div(-1 / 12, order))
     root = exp(mul(add(exponent, float(0.5 * np.log(2 * np.pi / _SCALE) + 0.5)), 0.5))
     beyond = gt(m, float(_TABLE_ENDS))
     scale = select(gt(m, float(_LARGEST_FACTORIAL)), constant(m, 1 / _SCALE), 1.0)
-    value = zeta_of_any(add(order, 1.0), x, select(beyond, root, first), select(beyond, root, second), scale)
+    value = zeta_of_any(
+        add(order, 1.0), x, select(beyond, root, first), select(beyond, root, second), scale, single=single
+    )
     even = eq(mul(floor(mul(m, 0.5)), 2.0), m)
     value = select(all_of(even, ne(value, 0.0)), neg(value), value)
     pole = all_of(le(x, 0.0), eq(x, floor(x)))
@@ -176,7 +178,7 @@ def _polygamma_lowered(m: Any, x: Any) -> Any:
     index = expand_dims(convert(clamp(0.0, m, float(_TABLE_ENDS)), np.dtype(np.int32)), (m.ndim,))
     numbers = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     factors = [gather(table, index, numbers, slice_sizes=(1,), mode="clip") for table in (_FIRST, _SECOND)]
-    return convert(_polygamma(m, x, *factors), dtype)
+    return convert(_polygamma(m, x, *factors, single=dtype.itemsize < 8), dtype)
 
 
 _polygamma_on_host = host_as(_polygamma)
@@ -185,7 +187,7 @@ _polygamma_on_host = host_as(_polygamma)
 def _polygamma_host(m: Any, x: Any) -> Any:
     dtype, m, x = x.dtype, m.astype(np.float64), x.astype(np.float64)
     index = np.where(m < _TABLE_ENDS, np.maximum(m, 0.0), _TABLE_ENDS).astype(int)
-    return _polygamma_on_host(m, x, _FIRST[index], _SECOND[index]).astype(dtype)
+    return _polygamma_on_host(m, x, _FIRST[index], _SECOND[index], single=dtype.itemsize < 8).astype(dtype)
 
 
 polygamma_p = elementwise(

@@ -179,7 +179,16 @@ def _density(a: Any, x: Any) -> Any:
 
 def _primitive(name: str, what: str, jvp: list[Callable[..., Any]]) -> Any:
     formula = _formula(what)
-    return elementwise(name, host_as(formula), accepts="float", jvp=jvp, lower=lower_as(formula), widen=True)
+    host = host_as(formula, sort_by=1)
+
+    def rule(a: Any, x: Any) -> Any:
+        if a.dtype != np.float32 or what not in ("lower", "upper"):
+            return host(a, x)
+        from scipy import special  # exact in float32
+
+        return (special.gammainc if what == "lower" else special.gammaincc)(a, x)
+
+    return elementwise(name, rule, accepts="float", jvp=jvp, lower=lower_as(formula), widen=True)
 
 
 def _none(name: str, argument: str) -> Callable[..., Any]:

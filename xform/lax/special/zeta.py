@@ -4,6 +4,7 @@ May import: `lax.special.formulas`, the elementwise modules of `lax`, `lax.contr
 """
 
 from fractions import Fraction
+from functools import partial
 from math import comb, factorial
 from typing import Any
 
@@ -17,7 +18,8 @@ from xform.lax.control_flow.cond import cond
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.reductions import reduce_or
 from xform.lax.rounding import floor
-from xform.lax.special.formulas import host_as, in_float64
+from xform.lax.shapes import convert
+from xform.lax.special.formulas import host_as
 from xform.lax.transcendental import pow
 
 
@@ -32,16 +34,18 @@ def _bernoulli(n: int) -> list[Fraction]:
 # Euler and Maclaurin's formula: so many terms of the sum, then an integral and corrections with B_2k / (2k)!. These
 # numbers give float64's digits for all q > 0. F. Johansson, "Rigorous high-precision computation of the Hurwitz zeta
 # function and its derivatives", Numerical Algorithms 69 (2015) 253-270, https://arxiv.org/abs/1309.2877
-_TERMS = 9
+_TERMS, _TERMS_FLOAT32 = 9, 4
 _CORRECTIONS = [float(b / factorial(n)) for n, b in enumerate(_bernoulli(24)) if n >= 2 and n % 2 == 0]
+_CORRECTIONS_FLOAT32 = 7
 
 
-def _zeta_of_positive(s: Any, q: Any, first: Any, second: Any, scale: Any) -> Any:
+def _zeta_of_positive(s: Any, q: Any, first: Any, second: Any, scale: Any, *, single: bool) -> Any:
     """zeta(s, q) for s > 1, q > 0 in float64; each power (q + k)^-s is ``(first p)(second p)``, with
     p = (scale (q + k))^(-s / 2).
 
     The factors keep powers from underflowing where `polygamma` has large ones.
     """
+    terms = _TERMS_FLOAT32 if single else _TERMS
     exponent, bounded = mul(s, -0.5), min(s, 1e300)
 
     def power(base: Any) -> tuple[Any, Any]:
@@ -56,14 +60,14 @@ def _zeta_of_positive(s: Any, q: Any, first: Any, second: Any, scale: Any) -> An
         return base, sub(1.0, mul(bounded, div(rest, base)))
 
     total = mul(*power(q))
-    for k in range(1, _TERMS):
+    for k in range(1, terms):
         base, correction = shifted(k)
         total = add(total, mul(mul(*power(base)), correction))
-    base, correction = shifted(_TERMS)
+    base, correction = shifted(terms)
     a, b = power(base)
     integral = mul(mul(div(base, sub(s, 1.0)), a), b)
     factor, series = div(s, base), constant(s, 0.5)
-    for k, c in enumerate(_CORRECTIONS):
+    for k, c in enumerate(_CORRECTIONS[:_CORRECTIONS_FLOAT32] if single else _CORRECTIONS):
         series = add(series, mul(factor, c))
         factor = mul(mul(factor, div(add(s, 2 * k + 1.0), base)), div(add(s, 2 * k + 2.0), base))
     last = mul(a, b)
@@ -71,29 +75,31 @@ def _zeta_of_positive(s: Any, q: Any, first: Any, second: Any, scale: Any) -> An
     return select(eq(q, np.inf), 0.0, add(total, mul(rest, correction)))
 
 
-def zeta_of_any(*operands: Any) -> Any:
-    """The same for all q; for q < 0 only if s is an integer."""
+def zeta_of_any(*operands: Any, single: bool) -> Any:
+    """The same for all q; for q < 0 only if s is an integer. `single` asks for the digits of float32 only."""
+    positive = partial(_zeta_of_positive, single=single)
 
     def any_sign(s: Any, q: Any, *factors: Any) -> Any:
         # The terms with negative bases are, but for signs, those from the fraction g of -q up to -q.
         negative = le(q, 0.0)
         g = sub(neg(q), floor(neg(q)))
         lower, upper = select(negative, g, 1.0), select(negative, sub(1.0, q), 1.0)
-        below = sub(_zeta_of_positive(s, lower, *factors), _zeta_of_positive(s, upper, *factors))
+        below = sub(positive(s, lower, *factors), positive(s, upper, *factors))
         below = select(ne(mul(floor(mul(s, 0.5)), 2.0), s), neg(below), below)
-        value = _zeta_of_positive(s, select(negative, sub(1.0, g), q), *factors)
+        value = positive(s, select(negative, sub(1.0, g), q), *factors)
         defined = select(eq(s, floor(s)), add(value, below), constant(q, np.nan))
         return select(negative, select(eq(q, floor(q)), np.inf, defined), value)
 
     negative = le(operands[1], 0.0)  # costs three times as much
-    return cond(reduce_or(negative, tuple(range(negative.ndim))), any_sign, _zeta_of_positive, *operands)
+    return cond(reduce_or(negative, tuple(range(negative.ndim))), any_sign, positive, *operands)
 
 
 def _zeta(s: Any, q: Any) -> Any:
+    dtype, s, q = s.dtype, convert(s, np.dtype(np.float64)), convert(q, np.dtype(np.float64))
     one = constant(s, 1)
-    value = zeta_of_any(max(s, one), q, one, one, one)
+    value = zeta_of_any(max(s, one), q, one, one, one, single=dtype.itemsize < 8)
     value = select(eq(s, 1.0), np.inf, value)
-    return select(lt(s, 1.0), np.nan, value)
+    return convert(select(lt(s, 1.0), np.nan, value), dtype)
 
 
 def _no_derivative(g: Any, ans: Any, x: Any, q: Any) -> Any:
@@ -102,13 +108,13 @@ def _no_derivative(g: Any, ans: Any, x: Any, q: Any) -> Any:
 
 zeta_p = elementwise(
     "zeta",
-    host_as(in_float64(_zeta)),
+    host_as(_zeta),
     accepts="float",
     jvp=[
         _no_derivative,
         lambda g, ans, x, q: mul_p.bind(g, mul_p.bind(neg_p.bind(x), zeta_p.bind(add_p.bind(x, constant(ans, 1)), q))),
     ],
-    lower=lower_as(in_float64(_zeta)),
+    lower=lower_as(_zeta),
     widen=True,
 )
 
