@@ -177,6 +177,8 @@ class Primitive:
         For linear operations; the arguments it is linear in are `Linear` placeholders.
     batch : (axis, args, dims, **params) -> (out, dims out)
         On operands with an additional axis at `dims` (None: not batched).
+    depends : (aval or avals, operands, **params) -> matrices or results, optional
+        Which elements depend on which: see `interpreters.dependencies`.
     lower : (ctx, *operands, **params) -> result name or list
         StableHLO text.
     """
@@ -189,6 +191,7 @@ class Primitive:
     batch: Callable[..., Any]
     lower: Callable[..., Any]
     dce: Callable[..., Any]
+    depends: Callable[..., Any]
 
     multiple_results = False
     # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.

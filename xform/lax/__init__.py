@@ -4,7 +4,7 @@ May import: `xform.interpreters`, `xform.core`.
 """
 
 from xform.core.dtypes import dtype
-from xform.lax import costs, linalg
+from xform.lax import costs, linalg, sparsity
 from xform.lax.accuracy import AccuracyMode, Tolerance
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
