@@ -11,10 +11,11 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
+from xform.interpreters.jet import JetTrace, Series, pairs, results
 from xform.interpreters.lowering import Context, Value
-from xform.interpreters.tangents import zero_of
+from xform.interpreters.tangents import add_tangents, is_zero, zero_of
 from xform.lax.accuracy import Accuracy
-from xform.lax.arithmetic import div_p, mul_p
+from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
 
 square_p = elementwise(
@@ -22,14 +23,30 @@ square_p = elementwise(
     np.square,
     accepts="number",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, 2))),
+    jet=lambda p: lambda trace, x: mul_p.jet(trace, x, x),
     lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),
 )
+
+
+def _sqrt_jet(trace: JetTrace, x: Series) -> Series:
+    """From ``y y = x``. At 0 it gives infinities with the signs of the limits."""
+
+    def coefficient(_: int, k: int) -> Any:
+        found, rest = pairs(y, y, k, 1, k), x[k]
+        if found:
+            rest = add_tangents(rest, neg_p.bind(sum_of_products(found)))
+        return rest if is_zero(rest) else div_p.bind(rest, mul_p.bind(y[0], constant(y[0], 2)))
+
+    y = results(sqrt_p, [x], {}, coefficient)
+    return y
+
 
 sqrt_p = elementwise(
     "sqrt",
     np.sqrt,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    jet=lambda p: _sqrt_jet,
     lower="sqrt",
     lower_complex=lower_symmetric("sqrt"),
 )
@@ -97,11 +114,20 @@ def _integer_pow_jvp(g: Any, ans: Any, x: Any, *, y: int) -> Any:
     return mul_p.bind(g, mul_p.bind(constant(ans, y), integer_pow_p.bind(x, y=y - 1)))
 
 
+def _integer_pow_jet(trace: JetTrace, x: Series, *, y: int) -> Series:
+    """By products, which are right at 0, too."""
+    if y == 0:
+        return Series(integer_pow_p.bind(x[0], y=0))
+    base = div_p.jet(trace, Series(constant(x[0], 1)), x) if y < 0 else x
+    return _by_squaring(base, abs(y), lambda a, b: mul_p.jet(trace, a, b))
+
+
 integer_pow_p = elementwise(
     "integer_pow",
     _integer_pow_host,
     check=_integer_pow_check,
     jvp=_integer_pow_jvp,
+    jet=lambda p: _integer_pow_jet,
     lower=_integer_pow_lower,
     widen=True,
 )

@@ -21,7 +21,7 @@ from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Tracer
 from xform.interpreters import execution
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
+from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr
 from xform.interpreters.tangents import instantiate, is_zero, zero_of
@@ -89,7 +89,8 @@ def _jvp(
     body_nconsts: int,
 ) -> Any:  # fmt: skip
     cond_consts, body_consts, carry = _split(primals, cond_nconsts, body_nconsts)
-    _, body_ts, carry_ts = _split(ts, cond_nconsts, body_nconsts)
+    terms = len(ts) // len(primals)  # tangents of each operand
+    _, body_ts, carry_ts = _split(ts, terms * cond_nconsts, terms * body_nconsts)
     nz_consts = tuple(not is_zero(t) for t in body_ts)
     nz = common.fixpoint(lambda c: jvp_jaxpr(body_jaxpr, nz_consts + c)[1], [not is_zero(t) for t in carry_ts])
     derived = jvp_jaxpr_fixed(body_jaxpr, nz_consts + nz, nz)
@@ -108,8 +109,7 @@ def _jvp(
         *cond_consts, *body_consts, *const_ts, *carry, *carried_ts, cond_jaxpr=cond, body_jaxpr=body,
         cond_nconsts=cond_nconsts, body_nconsts=nc + k,
     )  # fmt: skip
-    outs, rest = flat[:n], iter(flat[n:])
-    return outs, [next(rest) if z else zero_of(o) for o, z in zip(outs, nz, strict=True)]
+    return flat[:n], with_zeros(nz, flat[:n], flat[n:])
 
 
 def _linearize(
@@ -222,7 +222,7 @@ def _lower(
 while_p = CallPrimitive("while", _run)
 while_p.abstract_eval = _types
 while_p.host = lambda *args, **params: _loop(None, args, **params)[1]
-while_p.jvp = _jvp
+while_p.jvp = while_p.push = _jvp
 while_p.linearize = _linearize
 while_p.batch = _batch
 while_p.lower = _lower

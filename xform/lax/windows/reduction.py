@@ -12,6 +12,7 @@ from xform.core.array import get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer
+from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
@@ -71,6 +72,7 @@ reduce_window_sum_p = _reduce_window("reduce_window_sum", np.add, "add", lambda 
 reduce_window_sum_p.jvp = lambda primals, ts, *, windows: linear_jvp(
     reduce_window_sum_p, primals[0], ts[0], {"windows": windows}
 )
+reduce_window_sum_p.jet = linear(reduce_window_sum_p)
 reduce_window_sum_p.transpose = _sum_transpose
 
 
@@ -84,7 +86,7 @@ def _extreme(name: str, ufunc: np.ufunc, operation: str, which: str, identity: C
             return out, zero_of(out)
         return out, select_and_gather_add_p.bind(t, x, select=which, windows=windows)
 
-    p.jvp = jvp
+    p.jvp, p.jet = jvp, locally_linear(p)
     return p
 
 
