@@ -133,9 +133,10 @@ def _check_term(x: Any, term: Any, name: str) -> Any:
     else:
         have = get_aval(term)
     if have.shape != want.shape or (have.dtype != want.dtype and (not have.weak_type or want.dtype == dtypes.float0)):
-        hint = "; a float can be differentiated" if want.dtype == dtypes.float0 else ""
+        hint = "; only floats and complex numbers have derivatives" if want.dtype == dtypes.float0 else ""
         raise TypeError(
-            f"jet: {name}, which is {get_aval(x).str_short()}, must be {want.str_short()}, got {have.str_short()}{hint}"
+            f"jet: {name} must be {want.str_short()}, for an argument of {get_aval(x).str_short()}, got "
+            f"{have.str_short()}{hint}"
         )
     if want.dtype == dtypes.float0:
         return Zero(want)

@@ -115,7 +115,7 @@ class JetTrace(Trace):
         if primitive.has("push"):
             terms = [s[k] for s in operands for k in range(1, self.order + 1)]
             primals, terms = primitive.push([s[0] for s in operands], terms, **params)
-            return [self.known(p, t) for p, t in zip(primals, self.per_value(terms), strict=True)]
+            return self.all_known(primals, terms)
         self.nodes = {}
         try:
             out = self.node(primitive, operands, params)
@@ -183,9 +183,10 @@ class JetTrace(Trace):
             return primal
         return JetTracer(self, Series(primal, lambda k: terms[k - 1]))
 
-    def per_value(self, terms: Sequence[Any]) -> list[Sequence[Any]]:
-        """A flat list of coefficients, `order` of them for each value, in pieces."""
-        return [terms[i : i + self.order] for i in range(0, len(terms), self.order)]
+    def all_known(self, primals: Sequence[Any], terms: Sequence[Any]) -> list[Any]:
+        """`known` of several values, of each of which `terms` has all coefficients in turn."""
+        n = self.order
+        return [self.known(p, terms[i * n : (i + 1) * n]) for i, p in enumerate(primals)]
 
     def series(self, x: Any) -> Series:
         """The series of a value; what doesn't belong to this trace is constant."""
@@ -328,6 +329,6 @@ def jet(
     `terms` has `order` coefficients for each argument in turn; so have the results.
     """
     with JetTrace(order) as trace:
-        outs = function(*[trace.known(p, t) for p, t in zip(primals, trace.per_value(terms), strict=True)])
+        outs = function(*trace.all_known(primals, terms))
         found = [trace.series(o) for o in outs]
         return [s[0] for s in found], [s[k] for s in found for k in range(1, order + 1)]

@@ -11,11 +11,12 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
-from xform.interpreters.jet import JetTrace, Series, pairs, results
+from xform.interpreters.jet import JetTrace, Series, derivative, over, pairs, results
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import add_tangents, is_zero, zero_of
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products
+from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
 
 square_p = elementwise(
@@ -60,11 +61,36 @@ rsqrt_p = elementwise(
     widen=True,
 )
 
+
+def power_series(trace: JetTrace, first: Any, x: Series, a: Any) -> Series:
+    """``x^a`` with a that is no integer, from ``x p' = a x' p``; at 0 the limits, which are 0 or infinite.
+
+    `first` is the value, its first coefficient.
+    """
+
+    def coefficient(k: int) -> Any:
+        value = rate[k - 1]
+        if is_zero(value):
+            return value
+        limit = constant(first, 0)
+        if k > a.real and not is_zero(x[1]):
+            sign = np.prod(np.sign([a.real - j for j in range(k)]))
+            limit = mul_p.bind(integer_pow_p.bind(x[1], y=k), constant(first, np.inf * sign))
+        return select_n_p.bind(at_zero, over(value, k), limit)
+
+    at_zero = eq_p.bind(x[0], constant(first, 0))
+    power = Series(first, coefficient)
+    scaled = mul_p.jet(trace, derivative(x), Series(constant(first, a)))
+    rate = div_p.jet(trace, mul_p.jet(trace, scaled, power), x)
+    return power
+
+
 cbrt_p = elementwise(
     "cbrt",
     np.cbrt,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 1 / 3), mul_p.bind(ans, ans))),
+    jet=lambda p: lambda trace, x: power_series(trace, p.bind(x[0]), x, 1 / 3),
     lower="cbrt",
 )
 

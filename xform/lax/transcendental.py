@@ -38,7 +38,7 @@ from xform.lax.arithmetic import (
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
 from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_in_float32, lower_symmetric
-from xform.lax.powers import integer_pow_p, rsqrt_p, square, square_p
+from xform.lax.powers import power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 
 # Exponentials and logarithms
@@ -237,24 +237,10 @@ def _pow_jvp_exponent(g: Any, ans: Any, x: Any, y: Any) -> Any:
 
 
 def _pow_jet(trace: JetTrace, x: Series, y: Series) -> Any:
-    """With a known exponent a that isn't an integer: from ``x p' = a x' p``, and at 0 the limits."""
     a = concrete_or_none(y[0]) if y.is_constant else None
     if a is None or a.shape or a == np.round(a):
-        return trace.solve(pow_p, [x, y], {})  # also right at 0
-
-    def coefficient(_: int, k: int) -> Any:
-        if is_zero(value := rate[k - 1]):
-            return value
-        limit = constant(x[0], 0)
-        if k > a.real and not is_zero(x[1]):
-            sign = np.prod(np.sign([a.real - j for j in range(k)]))
-            limit = mul_p.bind(integer_pow_p.bind(x[1], y=k), constant(x[0], np.inf * sign))
-        return select_n_p.bind(at_zero, over(value, k), limit)
-
-    at_zero = eq_p.bind(x[0], constant(x[0], 0))
-    power = results(pow_p, [x, y], {}, coefficient)
-    rate = div_p.jet(trace, mul_p.jet(trace, mul_p.jet(trace, derivative(x), y), power), x)
-    return power
+        return trace.solve(pow_p, [x, y], {})  # right at 0 for integer exponents
+    return power_series(trace, pow_p.bind(x[0], y[0]), x, a)
 
 
 pow_p = elementwise(
