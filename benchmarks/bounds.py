@@ -8,6 +8,8 @@ BOUNDS: dict[str, dict[str, float]] = {
     "lower: gradient of a 100-layer MLP": {"JAX": 1 / 3},
     "jit dispatch: one array": {"JAX": 1},
     "jit dispatch: dict of 100 arrays": {"JAX": 0.7},
+    "compiled, 1e6 float64: geometric mean": {"JAX": 1 / 2},
+    "compiled, 1e6 float64: sin(x) * exp(-x * x)": {"JAX": 1 / 2},
     "compiled: gradient of the demo's log posterior": {"JAX": 1.05},
     "first call: gradient of 50 unrolled N-body steps": {"JAX": 1 / 10},
     "import": {"JAX": 1 / 2},

@@ -20,16 +20,12 @@ SCALES = np.array([1.0, 0.6, -0.8])
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A function, its NumPy version, and a point.
-
-    `reverse` is False where reverse mode works outside of jit and vmap only (loops of unknown length).
-    """
+    """A function, its NumPy version, and a point."""
 
     name: str
     f: Callable[..., list[Any]]
     plain: Callable[..., list[Any]]
     args: tuple
-    reverse: bool = True
 
     def __repr__(self) -> str:
         return self.name
@@ -323,7 +319,7 @@ PROGRAMS = [
     Program("scanned", scanned, plain_scanned, (X, Y)),
     Program("scanned_backwards", scanned_backwards, plain_scanned_backwards, (X, Y)),
     Program("counted", counted, plain_counted, (X, Y)),
-    Program("until", until, plain_until, (X, Y), reverse=False),
+    Program("until", until, plain_until, (X, Y)),
     Program("nested_loops", nested_loops, plain_nested_loops, (X, Y)),
     Program("calls", calls, plain_calls, (X, Y)),
     Program("structures", structures, plain_structures, (X, Y)),

@@ -139,12 +139,6 @@ def words(lengths):
     return ["".join(w) for n in lengths for w in itertools.product("JGVC", repeat=n)]
 
 
-def possible(program, word):
-    """Reverse mode of a loop of unknown length needs to know when to stop: not in a batch, nor with jit anywhere."""
-    i = word.rfind("G")
-    return program.reverse or i < 0 or ("C" not in word and "V" not in word[:i])
-
-
 _expected: dict[tuple, list[np.ndarray]] = {}
 
 
@@ -202,14 +196,13 @@ def test_on_the_host(program):
     """All words of up to three letters; `debug_nans` has compiled functions staged, then run by NumPy."""
     with enable_checks(True), debug_nans(True):
         for word in words([1, 2, 3]):
-            if possible(program, word):
-                check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
+            check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
 
 
 @each_program
 def test_again_and_again(program):
     """Eagerly, several times: what is remembered of the first time changes nothing."""
-    for word in [w for w in words([1, 2]) if "C" not in w and possible(program, w)]:
+    for word in [w for w in words([1, 2]) if "C" not in w]:
         for _ in range(3):
             check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
 
@@ -219,16 +212,13 @@ def test_compiled_inside(program):
     """Words of two letters with one jit, as programs of their own, by XLA."""
     with enable_checks(True), small_programs("xla"):
         for word in ["C", "JC", "GC", "VC"]:
-            if possible(program, word):
-                check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
+            check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
 
 
 @each_program
 def test_compiled_as_one(program):
     """Words of one to three letters, jit outermost: all in one program for XLA."""
-    chosen = [
-        w for w in ["J", "G", "V", "CJ", "VG", "GV", "JG", "GJ", "GG", "VCG", "VJG"] if possible(program, "C" + w)
-    ]
+    chosen = ["J", "G", "V", "CJ", "VG", "GV", "JG", "GJ", "GG", "VCG", "VJG"]
 
     def everything(*xs):
         return [word_of(FAST, w, program.f)(*xs) for w in chosen]
@@ -244,19 +234,8 @@ def test_compiled_as_one(program):
 def test_all_words_compiled(program):
     with enable_checks(True), small_programs("xla"):
         for word in words([2, 3]):
-            if "C" in word and possible(program, word):
+            if "C" in word:
                 check(word_of(FAST, word, program.f)(*program.args), expected(program, word), f"{word} of {program}")
-
-
-@pytest.mark.parametrize("word", [w for w in words([1, 2]) if "G" in w])
-def test_reverse_mode_of_loops_of_unknown_length(word):
-    (program,) = [p for p in PROGRAMS if not p.reverse]
-    composed = word_of(FAST, word, program.f)
-    if possible(program, word):
-        check(composed(*program.args), expected(program, word), word)
-    else:
-        with pytest.raises(NotImplementedError, match=r"reverse-mode.*while_loop.*\n?.*lax\.scan"):
-            composed(*program.args)
 
 
 # ---- Perturbation confusion --------------------------------------------------------------------------------

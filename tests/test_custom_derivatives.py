@@ -266,6 +266,8 @@ def test_closed_over_values():
         np.testing.assert_array_equal(xform.vmap(lambda a, r=rule: xform.grad(f(a, r))(2.0))(x), x)
         with pytest.raises(NotImplementedError, match="closes over a value that is being differentiated"):
             xform.grad(lambda a, r=rule: xform.jit(lambda b: f(a, r)(b))(2.0))(3.0)
+    with pytest.raises(xform.errors.UnexpectedTracerError):
+        xform.grad(lambda a, b: f(a, "jvp")(b), (0, 1))(3.0, 2.0)
 
 
 def test_custom_gradient():

@@ -169,7 +169,8 @@ def test_operations_match_nested_jvp(op):
             if not call.has_derivative():
                 continue
             f, primals = call.smooth()
-            series = [[0.3 * rng.standard_normal(x.shape).astype(x.dtype) for _ in range(3)] for x in primals]
+            order = 3 if op.order > 1 else 1
+            series = [[0.3 * rng.standard_normal(x.shape).astype(x.dtype) for _ in range(order)] for x in primals]
             _, found = xform.jet(f, primals, series)
             want = nested(f, primals, series)
             for i, terms in enumerate(found):
@@ -266,8 +267,22 @@ def test_rules_of_users():
         return xnp.cos(x)
 
     cosine.defvjp(lambda x: (cosine(x), x), lambda x, ct: (-ct * xnp.sin(x),))
+    vmapped = xform.custom_batching.custom_vmap(xnp.exp)
+    np.testing.assert_allclose(derivatives(vmapped, 0.0, 4), [1, 1, 1, 1])
+    np.testing.assert_allclose(derivatives(xform.checkpoint(xnp.tan), 0.0, 5), [1, 0, 2, 0, 16])
     np.testing.assert_allclose(derivatives(sine, 0.0, 4), [2, 0, -2, 0], atol=1e-15)
     np.testing.assert_allclose(derivatives(xform.jit(cosine), 0.0, 4), [0, -1, 0, 1], atol=1e-15)
+
+
+def test_roots():
+    """The real root of y^3 + y = x, whose series is known: sum_n (-1)^n binom(3n, n) x^(2n + 1) / (2n + 1)."""
+
+    def root(x):
+        solve = lambda f, y: lax.fori_loop(0, 30, lambda i, y: y - f(y) / (3 * y**2 + 1), y)  # noqa: E731
+        return lax.custom_root(lambda y: y**3 + y - x, 0.0, solve, lambda g, b: b / g(1.0))
+
+    _, terms = xform.jet(root, (0.0,), (line(7),), factorial_scaled=False)
+    np.testing.assert_allclose([float(t) for t in terms], [1, 0, -1, 0, 3, 0, -12], atol=1e-12)
 
 
 # Compositions

@@ -125,6 +125,7 @@ class TestBarriers:
         assert f(x).tolist() == xform.jit(f)(x).tolist() == xform.vmap(f)(x).tolist() == expected
         names = [e.primitive.name for e in xform.make_jaxpr(f)(x).jaxpr.eqns]
         assert names[:2] == ["sin", "dce_sink"] and "cos" not in names
+        assert "\n    dce_sink b\n" in str(xform.make_jaxpr(f)(x))
         assert xform.grad(lambda x: f(x).sum())(x).tolist() == xform.jvp(f, (x,), (x * 0 + 1,))[1].tolist()
         with pytest.raises(NotImplementedError, match="dce_sink: only prevent_mlir_dce=False"):
             lax.dce_sink(x, prevent_mlir_dce=True)

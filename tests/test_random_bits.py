@@ -26,7 +26,7 @@ def test_philox_gives_the_published_words(counter, key, result):
 def test_bits_are_those_of_jax(algorithm, dtype):
     jax = pytest.importorskip("jax")
     for state in ([7, 2**64 - 2], [2**63 + 5, 2**32 - 1]):
-        for shape in ((), (7,), (3, 5), (3, 4), (0, 3)):
+        for shape in ((), (7,), (3, 5), (3, 4), (0, 3), (300, 333)):
             key = np.array(state, np.uint64).view(np.uint32)
             with jax.enable_x64(True):
                 expected = jax.lax.rng_bit_generator(key, shape, dtype, jax.lax.RandomAlgorithm(algorithm))

@@ -3,7 +3,20 @@
 May import: everything.
 """
 
-from xform import custom_derivatives, dtypes, errors, lax, numpy, random, tree, tree_util
+from xform import (
+    ad_checkpoint,
+    custom_batching,
+    custom_derivatives,
+    dtypes,
+    errors,
+    lax,
+    numpy,
+    random,
+    tree,
+    tree_util,
+)
+from xform.ad_checkpoint import remat
+from xform.api.checkpoint import checkpoint, checkpoint_policies
 from xform.api.compile import jit
 from xform.api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
 from xform.api.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp

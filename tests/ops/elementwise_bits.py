@@ -285,6 +285,13 @@ def precision_reference(operand, exponent_bits, mantissa_bits):
     return np.where(np.isnan(x), x, rounded).astype(operand.dtype)
 
 
+def mulhi(x, y):
+    """From Python's integers of any length."""
+    bits = x.dtype.itemsize * 8
+    x, y = np.broadcast_arrays(x, y)
+    return np.array([int(a) * int(b) >> bits for a, b in zip(x.flat, y.flat)], x.dtype).reshape(x.shape)
+
+
 OPS = [
     comparison(lax.eq, np.equal, ALL),
     comparison(lax.ne, np.not_equal, ALL),
@@ -343,6 +350,11 @@ OPS = [
        shift_edges, differentiable=False),
     Op("population_count", lax.population_count, unary_samples(), of_bits(lambda bits: bits.count("1")), INTEGERS,
        unary_edges, differentiable=False),
+    Op(
+        "mulhi", lax.mulhi, binary_samples(-100, 100), mulhi, INTEGERS, binary_edges, differentiable=False,
+        errors=[(lambda: lax.mulhi(np.ones(2), np.ones(2)), TypeError, r"mulhi.*f64\[2\]"),
+                (lambda: lax.mulhi(np.ones(2, int), np.ones(3, int)), TypeError, r"mulhi.*i64\[2\], i64\[3\]")],
+    ),
     Op("clz", lax.clz, unary_samples(), of_bits(lambda bits: (bits + "1").index("1")), INTEGERS, unary_edges,
        differentiable=False),
     Op(

@@ -1,4 +1,4 @@
-"""Records of exponentials, logarithms, trigonometric, hyperbolic and special functions."""
+"""Records of exponentials, logarithms, trigonometric and hyperbolic functions."""
 
 import numpy as np
 from scipy import special
@@ -8,7 +8,6 @@ from tests.ops.record import (
     INEXACT,
     Op,
     Sample,
-    array,
     binary_samples,
     edge_values,
     kind,
@@ -79,38 +78,6 @@ def logistic(x):
     return special.expit(x) if x.dtype.kind == "f" else 1 / (1 + np.exp(-x))
 
 
-def erf_inv(x):
-    return np.copysign(special.erfinv(x), x)
-
-
-def lgamma(x):
-    return np.where(x == -np.inf, x.dtype.type(np.inf), special.gammaln(x))  # as in C
-
-
-def lgamma_edges(dtype):
-    """Not the zeros, 1 and 2: XLA's error is small in absolute terms only."""
-    values = np.concatenate([edge_values(dtype), np.array([0.1, 100, -0.5, -7.5], dtype)])
-    return [Sample((values[values != 1],))]
-
-
-def polygamma_samples(rng, dtype):
-    return [Sample((m, array(rng, dtype, shape, 1.5, 5))) for m in (0.0, 1.0, 3.0) for shape in ((), (2, 3), (0, 2))]
-
-
-def polygamma_edges(dtype):
-    m = np.array([0, 1, 2, 1, 2, 1, -1, 1.5, 1, 0, 1, 2], dtype)
-    x = np.array([0.0, 0.0, 0.0, -1.0, -1.5, -0.5, 2, 2, np.nan, np.inf, np.inf, np.inf], dtype)
-    return [Sample((m, x))]
-
-
-def polygamma(m, x):
-    """Infinite at the poles of odd order, NaN at those where the signs differ on both sides but for digamma at 0."""
-    m, x = np.broadcast_arrays(np.asarray(m, x.dtype), x)
-    values = [special.polygamma(int(k), float(v)) if k in range(9) else np.nan for k, v in zip(m.flat, x.flat)]
-    poles = (x <= 0) & (x == np.floor(x)) & (m > 0)
-    return np.where(poles, np.where(m % 2 == 1, np.inf, np.nan), np.reshape(values, x.shape) + 0.0).astype(x.dtype)
-
-
 def angles(dtype):
     """All quadrants, and the axes with both signs of zero."""
     values = edge_values(dtype)
@@ -131,8 +98,10 @@ OPS = [
     unary(lax.exp2, np.exp2, edges=edges(1000, -1000, 120, -120)),
     unary(lax.expm1, np.expm1, edges=wide(-100, 700), ulps=8),
     unary(lax.log, np.log, 0.2, 3, edges=wide(0, 1e300)),
+    unary(lax.log2, np.log2, 0.2, 3, edges=wide(0, 1e300)),
     unary(lax.log1p, log1p, -0.7, 3, edges=wide(-1, 1e300)),
     unary(lax.logistic, logistic, edges=wide(-80, 700)),
+    unary(lax.one_minus_square, lambda x: (1 - x) * (1 + x), edges=wide(-1e3, 1e3)),
     unary(lax.sin, np.sin, edges=wide(-1e5, 1e5)),
     unary(lax.cos, np.cos, edges=wide(-1e5, 1e5)),
     unary(lax.tan, np.tan, -1.3, 1.3, edges=wide(-1.5, 1.5)),
@@ -149,11 +118,4 @@ OPS = [
         "atan2", lax.atan2, around_circle, np.arctan2, FLOATS, angles,
         errors=[(lambda: lax.atan2(np.ones(2, complex), np.ones(2, complex)), TypeError, r"atan2.*c128\[2\]")],
     ),
-    # XLA's errors of these are small in absolute terms; relative to a value near a zero of the function they are not.
-    unary(lax.erf, special.erf, dtypes=FLOATS, edges=wide(-10, 10)),
-    unary(lax.erfc, special.erfc, dtypes=FLOATS, edges=wide(-10, 10), ulps=64),
-    unary(lax.erf_inv, erf_inv, -0.9, 0.9, dtypes=FLOATS, edges=edges(0.1, 0.99, 0.9999, -0.9999)),
-    unary(lax.lgamma, lgamma, 2.5, 5, dtypes=FLOATS, edges=lgamma_edges, ulps=64),
-    unary(lax.digamma, special.digamma, 2, 5, dtypes=FLOATS, edges=edges(0.1, 100, -0.3, -7.6), ulps=256),
-    Op("polygamma", lax.polygamma, polygamma_samples, polygamma, FLOATS, polygamma_edges, ulps=64),
 ]  # fmt: skip

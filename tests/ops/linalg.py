@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.linalg
 
-import xform
 from tests.ops.record import Op, Sample, array
 from xform import lax
 from xform.lax.linalg.solve import solve
@@ -193,6 +192,27 @@ def full_qr_samples(rng, dtype):
         yield Sample((matrices(rng, dtype, shape),))
 
 
+def full_pivoted_samples(rng, dtype):
+    for shape in ((4, 3), (2, 3, 2)):
+        x = matrices(rng, dtype, shape) * np.array([1.0, 5.0, 3.0])[: shape[-1]]
+        yield Sample((x.astype(dtype),), {"pivoting": True})
+
+
+def full_qr(x, **kwargs):
+    """Of the columns of Q beyond those of `x` the projection, which doesn't depend on their choice."""
+    q, r, *order = linalg.qr(x, **kwargs)
+    n = x.shape[-1]
+    extra = lax.slice_in_dim(q, n, None, axis=-1)
+    ones = lax.full((*x.shape[:-2], extra.shape[-1]), 1, extra.dtype)
+    return [lax.slice_in_dim(q, 0, n, axis=-1), r, product(extra, ones, adjoint(extra)), *order]
+
+
+def full_qr_reference(x, **kwargs):
+    q, r, *order = qr_reference(x, **kwargs)
+    n = x.shape[-1]
+    return [q[..., :n], r, q[..., n:] @ adjoint(q[..., n:]), *order]
+
+
 def qr_reference(x, full_matrices=True, pivoting=False):
     if not pivoting:
         return tuple(np.linalg.qr(x, "complete" if full_matrices else "reduced"))
@@ -205,28 +225,6 @@ def qr_reference(x, full_matrices=True, pivoting=False):
         scipy.linalg.qr(a, mode="full" if full_matrices else "economic", pivoting=True) for a in x.reshape(-1, m, n)
     ]
     return tuple(np.stack(c).reshape(*batch, *c[0].shape) for c in zip(*rows, strict=True))
-
-
-def geqrf_reference(x):
-    packed, taus = np.linalg.qr(x, "raw")
-    return [packed.swapaxes(-1, -2), taus]
-
-
-def reflections(rng, dtype):
-    for shape, k in (((4, 3), 3), ((4, 3), 2), ((2, 3, 3), 3), ((3, 0), 0), ((0, 3, 2), 1)):
-        # tau = 2 / |v|^2 makes I - tau v v^H unitary.
-        a = array(rng, dtype, shape)
-        v = np.tril(a, -1) + np.eye(*shape[-2:])
-        yield Sample((a, (2 / (abs(v) ** 2).sum(-2)[..., :k]).astype(dtype)))
-
-
-def product_reference(a, taus):
-    m, n = a.shape[-2:]
-    out = np.broadcast_to(np.eye(m, n), a.shape)
-    for i in reversed(range(taus.shape[-1])):
-        v = (np.tril(a, -1) + np.eye(m, n))[..., :, i : i + 1]
-        out = out - taus[..., i, None, None] * v @ (np.conj(v.swapaxes(-1, -2)) @ out)
-    return out.astype(a.dtype)
 
 
 # Equations and determinants
@@ -422,18 +420,10 @@ OPS = [
        errors=[(lambda: linalg.lu_pivots_to_permutation(np.zeros(3, np.int32), 2), ValueError,
                 r"lu_pivots_to_permutation takes int32 pivots .* permutation_size = 2, got i32\[3\]")]),
     Op("qr", linalg.qr, qr_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50,
-       errors=[(lambda: linalg.qr(np.ones(3)), ValueError, r"qr takes matrices \(\.\.\., m, n\), got f64\[3\]"),
-               (lambda: xform.jvp(linalg.qr, (np.ones((3, 2)),), (np.ones((3, 2)),)), NotImplementedError,
-                "qr with full_matrices=True needs m <= n, got m = 3, n = 2")]),
+       errors=[(lambda: linalg.qr(np.ones(3)), ValueError, r"qr takes matrices \(\.\.\., m, n\), got f64\[3\]")]),
     Op("qr:pivoting", linalg.qr, pivoted_samples, qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=50),
-    Op("geqrf", linalg.geqrf_p.bind, general_samples, geqrf_reference, DTYPES, rtol=TOLERANCE, ulps=50,
-       differentiable=False,
-       errors=[(lambda: linalg.geqrf_p.bind(np.ones(3)), ValueError, r"geqrf takes matrices .*f64\[3\]")]),
-    Op("qr:full", linalg.qr, full_qr_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50, differentiable=False),
-    Op("householder_product", linalg.householder_product, reflections, product_reference, DTYPES, rtol=TOLERANCE,
-       ulps=50, differentiable=False,
-       errors=[(lambda: linalg.householder_product(np.ones((2, 3)), np.ones(2)), ValueError,
-                r"householder_product takes .* k <= n <= m, got a f64")]),
+    Op("qr:full", full_qr, full_qr_samples, full_qr_reference, DTYPES, rtol=TOLERANCE, ulps=100),
+    Op("qr:full_pivoting", full_qr, full_pivoted_samples, full_qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100),
     Op("solve", solve, solve_samples, np.linalg.solve, DTYPES, rtol=TOLERANCE, ulps=100,
        errors=[*bad_input("solve", lambda a: solve(a, a)),
                (lambda: solve(np.ones((2, 2)), np.ones((3, 2))), ValueError, r"solve takes .* b f64\[3,2\]")]),

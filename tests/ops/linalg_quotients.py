@@ -43,7 +43,7 @@ def quotient_reference(x, d, w, kind, pullback):
 def quotient_samples(rng, dtype):
     """Gaps are differences of small integers, so that some are zero."""
     part = np.finfo(dtype).dtype
-    for kind in ("columns", "commutator", "rotation", "rotations"):
+    for kind in ("columns", "commutator", "anticommutator", "rotation", "rotations"):
         for pullback in (False, True):
             for batch, k in (((), 3), ((2,), 2), ((), 0), ((0,), 2)):
                 wide = kind == "rotations"

@@ -29,6 +29,12 @@ class ShapeDtypeStruct:
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
+    def __new__(cls, shape: Sequence[int] = (), dtype: Any = None, **_: Any) -> Any:
+        """One of a dtype of random keys is an array of keys whose data are a `ShapeDtypeStruct`."""
+        if isinstance(dtype, dtypes.ExtendedDType):
+            return dtype.keys_of(ShapeDtypeStruct((*shape, dtype.itemsize // 4), np.uint32))
+        return object.__new__(cls)
+
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False, **_: Any):
         self.shape = tuple(int(d) for d in shape)
         self.dtype = np.dtype(dtypes.check_user_dtype(dtype, "ShapeDtypeStruct"))

@@ -62,10 +62,12 @@ class prng_key(extended):
 
 
 class ExtendedDType:
-    """Base class of dtypes whose elements are not numbers. `type`: a subclass of `extended`."""
+    """Base class of dtypes whose elements are not numbers, as that of random keys. `type`: a subclass of `extended`."""
 
     type: type
     name: str
+    itemsize: int
+    keys_of: Callable[[Any], Any]  # an array of this dtype, of its data: uint32[..., itemsize / 4]
 
 
 class ScalarType(type):

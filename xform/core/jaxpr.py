@@ -332,7 +332,7 @@ def _format_eqn(eqn: Eqn, names: _Names, indent: int) -> list[str]:
     pad = " " * indent
     args = " ".join(names(v) for v in eqn.invars)
     outs = " ".join(names.typed(v) for v in eqn.outvars)
-    head = f"{pad}{outs} = {eqn.primitive}"
+    head = f"{pad}{outs} = {eqn.primitive}" if outs else f"{pad}{eqn.primitive}"
     shown = {k: v for k, v in eqn.params.items() if v is not None}
     if not shown:
         return [f"{head} {args}"]

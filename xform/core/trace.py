@@ -203,6 +203,10 @@ class Primitive:
     # Whether it must stay apart from an equal operation: common subexpressions are computed once.
     has_effects = False
 
+    # What it costs to compute an element of the result again, where to keep a byte of it costs 1: see
+    # `interpreters.residuals`, and `lax.costs` for the table.
+    cost_again = float("inf")
+
     # Whether the result types depend on operand types and parameters alone; false for operations on jaxprs, which
     # would be kept alive, and on named axes.
     remembers_types = True

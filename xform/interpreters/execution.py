@@ -98,7 +98,7 @@ def compile_text(
 ) -> Compiled:
     """Compile the text of a lowered jaxpr."""
     out_types = [(a.shape, a.dtype) for a in closed.out_avals]
-    options = {**fusion.options_for(closed.jaxpr, device.platform), **(options or {})}
+    options = {**fusion.options_for(closed.jaxpr, device.platform, text), **(options or {})}
     executable = xla.compile(text, out_types, [device], options=options)
     buffers = [c._on_device(device) if type(c) is ArrayImpl else xla.put(host_value(c), device) for c in hidden]
     return Compiled(executable, closed.out_avals, buffers, device, donated)

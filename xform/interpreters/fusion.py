@@ -1,4 +1,4 @@
-"""When XLA's fusion pass on CPU should be off.
+"""Options of compilation: when XLA's fusion pass on CPU should be off, and its vectors wide.
 
 XLA fuses elementwise operations into loops and, where a cheap value has several users, duplicates its computation into
 each. In a long straight-line program (a time stepper unrolled in Python, and its gradient) that compounds step by step:
@@ -25,11 +25,23 @@ _BARRIERS = frozenset(
 )  # fmt: skip
 
 
-def options_for(jaxpr: Jaxpr, platform: str) -> dict[str, Any]:
-    """XLA options for compiling `jaxpr`."""
-    if platform == "cpu" and _is_long_unrolled(jaxpr):
-        return {"xla_disable_hlo_passes": "fusion"}
-    return {}
+# The first line of a program with functions as arithmetic: with vectors of 512 bits they run in half the time.
+WIDE_VECTORS = "// prefer vectors of 512 bits\n"
+
+
+def options_for(jaxpr: Jaxpr, platform: str, text: str = "") -> dict[str, Any]:
+    """XLA options for compiling `jaxpr`, whose lowering is `text`."""
+    options: dict[str, Any] = {}
+    if platform == "cpu" and not is_on(jaxpr):
+        options["xla_disable_hlo_passes"] = "fusion"
+    if text.startswith(WIDE_VECTORS):
+        options["xla_cpu_prefer_vector_width"] = 512
+    return options
+
+
+def is_on(jaxpr: Jaxpr) -> bool:
+    """Whether XLA shall fuse on CPU."""
+    return not _is_long_unrolled(jaxpr)
 
 
 def _is_long_unrolled(jaxpr: Jaxpr) -> bool:

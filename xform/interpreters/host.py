@@ -47,7 +47,7 @@ def host_function(closed: ClosedJaxpr) -> Callable[..., tuple]:
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
         beside_arrays = any(v.aval.ndim for v in eqn.invars)
         args = [name_of(v, beside_arrays) for v in eqn.invars]
-        operator = _OPERATORS.get(eqn.primitive.host)
+        operator = _OPERATORS.get(_host(eqn))
         if operator is not None:
             call = f"{args[0]} {operator} {args[1]}" if len(args) == 2 else f"{operator}{args[0]}"
         else:
@@ -65,9 +65,17 @@ def host_function(closed: ClosedJaxpr) -> Callable[..., tuple]:
     return scope["program"]
 
 
+def _host(eqn: Eqn) -> Callable[..., Any]:
+    """The host rule; without what it does for narrow integers (its attribute `plain`) where there are none."""
+    rule = eqn.primitive.host
+    if any(v.aval.dtype.kind == "V" for v in eqn.invars):
+        return rule
+    return getattr(rule, "plain", rule)
+
+
 def _rule(eqn: Eqn) -> Callable[..., Any]:
     """An equation's host rule with its parameters."""
-    rule, params = eqn.primitive.host, eqn.params
+    rule, params = _host(eqn), eqn.params
     if not params:
         return rule
     return lambda *args: rule(*args, **params)

@@ -4,7 +4,7 @@ A lowering rule is ``lower(ctx, *operands, **params) -> Value or list of Values`
 `ctx.out` is the aval of the (first) result, `ctx.outs` of all. A rule that is easier said in terms of other primitives
 is ``lower_as(function)``. Specification: https://openxla.org/stablehlo/spec
 
-May import: `xform.core`, `interpreters.staging`.
+May import: `xform.core`, `interpreters.staging`, `interpreters.fusion`.
 """
 
 import math
@@ -18,6 +18,7 @@ from xform.core import dtypes, source
 from xform.core.array import host_value
 from xform.core.avals import ShapedArray
 from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from xform.interpreters import fusion
 from xform.interpreters.staging import trace_to_closed
 
 _ELEMENT_TYPES = {
@@ -40,6 +41,9 @@ _ELEMENT_TYPES = {
     "float8_e8m0fnu": "f8E8M0FNU",
     "float4_e2m1fn": "f4E2M1FN",
 }
+
+# Elements for which an elementary function is worth being written as arithmetic.
+SMALLEST_FORMULA = 256
 
 # Constants of more elements than this are hidden arguments of the program, not text.
 LARGE_CONSTANT = 16
@@ -66,10 +70,11 @@ def element_type(dtype: Any) -> str:
 class Value:
     """The result of an operation in the text: its name and type."""
 
-    __slots__ = ("aval", "name")
+    __slots__ = ("aval", "name", "scalar")
 
     def __init__(self, name: str, aval: ShapedArray):
         self.name, self.aval = name, aval
+        self.scalar: Value | None = None  # of which this is a broadcast
 
     @property
     def type(self) -> str:
@@ -99,6 +104,18 @@ class Module:
         self.by_body: dict[str, str] = {}
         self.keep: list[Any] = []
         self.names: set[str] = {"main"}
+        self.formulas: int | None = None  # elementary functions written as arithmetic so far; None: there must be none
+
+    def takes_formula(self, size: int) -> bool:
+        """Whether an elementary function of so many elements shall be written as arithmetic (`lax.vector_math`).
+
+        That takes 20 to 40 ms to compile and saves some 5 ns an element. So the arrays must be large, and in a program
+        with many such functions so many times as large.
+        """
+        if self.formulas is None or size < SMALLEST_FORMULA * (1 + self.formulas):
+            return False
+        self.formulas += 1
+        return True
 
     def function(self, closed: ClosedJaxpr) -> str:
         """The name of the function for a nested jaxpr; equal ones share one."""
@@ -201,13 +218,20 @@ class Context:
             self.constants[key] = found
         return found
 
+    def scalar_of(self, x: Value) -> Any:
+        """The number that all elements of a constant are; None if it is none."""
+        scalar = x.scalar or x
+        return next((np.frombuffer(k[0], k[1])[0] for k, v in self.constants.items() if v is scalar and not k[2]), None)
+
     def broadcast(self, x: Value, shape: Sequence[int], dimensions: Sequence[int] = ()) -> Value:
         """`broadcast_in_dim`; by default of a scalar."""
         if x.shape == tuple(shape):
             return x
-        return self.op(
-            "broadcast_in_dim", [x], x.aval.update(shape=shape), f"broadcast_dimensions = {i64s(dimensions)}"
-        )
+        attributes = f"broadcast_dimensions = {i64s(dimensions)}"
+        out = self.op("broadcast_in_dim", [x], x.aval.update(shape=shape), attributes)
+        if not x.shape:
+            out.scalar = x
+        return out
 
     def full(self, shape: Sequence[int], value: Any, dtype: Any) -> Value:
         """A constant array of one value."""
@@ -334,6 +358,8 @@ def lower_module(
 ) -> tuple[str, list[Any]]:
     """The module that computes a jaxpr, and the values of its hidden leading arguments (large constants)."""
     module = Module(platform, axis_sizes, debug_info)
+    if platform == "cpu" and fusion.is_on(closed.jaxpr):
+        module.formulas = 0
     ctx = Context(module)
     hidden, args, consts = [], [], []
     for const in closed.consts:
@@ -354,10 +380,11 @@ def lower_module(
         f"func.func public @main({', '.join(args)}) -> ({', '.join(o.type for o in outs)}) {{\n{body}\n"
         f"  {return_text('func.return', outs)}\n}}"
     )
+    wide = fusion.WIDE_VECTORS if module.formulas else ""
     name = "jit_" + (re.sub(r"\W", "_", name) or "f")
     replicas = math.prod(module.axis_sizes.values())
     head = f"module @{name} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = {replicas} : i32}} {{\n"
-    return head + "\n".join([main, *module.functions]) + "\n}\n", hidden
+    return wide + head + "\n".join([main, *module.functions]) + "\n}\n", hidden
 
 
 def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:

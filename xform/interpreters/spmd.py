@@ -29,7 +29,7 @@ def run(
             [(a.shape, a.dtype) for a in closed.out_avals],
             list(devices),
             num_replicas=len(devices),
-            options=fusion.options_for(closed.jaxpr, devices[0].platform),
+            options=fusion.options_for(closed.jaxpr, devices[0].platform, text),
         )
         constants = [xla.put_shards([np.asarray(host_value(c))] * len(devices), devices) for c in hidden]
         found = closed.cache[key] = executable, constants

@@ -4,7 +4,7 @@ May import: `xform.interpreters`, `xform.core`.
 """
 
 from xform.core.dtypes import dtype
-from xform.lax import linalg
+from xform.lax import costs, linalg
 from xform.lax.accuracy import AccuracyMode, Tolerance
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
@@ -69,8 +69,10 @@ from xform.lax.dynamic_slicing import (
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.identities import stop_gradient, with_sharding_constraint
-from xform.lax.powers import cbrt, integer_pow, reciprocal, rsqrt, sqrt, square
+from xform.lax.mulhi import mulhi
+from xform.lax.powers import cbrt, integer_pow, one_minus_square, reciprocal, rsqrt, sqrt, square
 from xform.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
+from xform.lax.primitives import *  # noqa: F403
 from xform.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from xform.lax.ragged_exchange import ragged_all_to_all
 from xform.lax.reductions import (
@@ -118,8 +120,25 @@ from xform.lax.shapes import (
     transpose,
 )
 from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim, stack
+from xform.lax.solves import custom_linear_solve, custom_root
 from xform.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
-from xform.lax.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+from xform.lax.special import (
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erf,
+    erf_inv,
+    erfc,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    lgamma,
+    polygamma,
+    polynomial,
+    random_gamma_grad,
+    zeta,
+)
 from xform.lax.split import split, unstack
 from xform.lax.transcendental import (
     acos,
@@ -136,6 +155,7 @@ from xform.lax.transcendental import (
     expm1,
     log,
     log1p,
+    log2,
     logistic,
     pow,
     sin,

@@ -29,6 +29,7 @@ from xform.lax.families import (
     elementwise,
     is_complex,
     linear_in_all,
+    narrow_integers,
     real_dtype,
     unbroadcast,
 )
@@ -37,7 +38,7 @@ from xform.lax.shapes import convert_element_type
 
 neg_p = elementwise(
     "neg",
-    np.negative,
+    narrow_integers(np.negative),
     accepts="number",
     jvp=lambda g, ans, x: neg_p.bind(g),
     transpose=linear_in_all(lambda ct: [neg_p.bind(ct)]),
@@ -209,7 +210,7 @@ def _lower_integer_safely(operation: str) -> Any:
 
 div_p = elementwise(
     "div",
-    _div_host,
+    narrow_integers(_div_host),
     accepts="number",
     jvp=[
         lambda g, ans, x, y: div_p.bind(g, y),
@@ -229,7 +230,7 @@ def _quotient(x: Any, ans: Any, y: Any) -> Any:
 
 rem_p = elementwise(
     "rem",
-    _rem_host,
+    narrow_integers(_rem_host),
     accepts="real number",
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, neg_p.bind(_quotient(x, ans, y)))],
     jet=locally_linear,
@@ -341,7 +342,7 @@ def _sign_lower(ctx: Context, x: Value) -> Value:
     return ctx.op("sign", [x], ctx.out)
 
 
-sign_p = elementwise("sign", _sign_host, accepts="number", jvp=_sign_jvp, lower=_sign_lower)
+sign_p = elementwise("sign", narrow_integers(_sign_host), accepts="number", jvp=_sign_jvp, lower=_sign_lower)
 
 
 def _abs_jvp(g: Any, ans: Any, x: Any) -> Any:
@@ -359,7 +360,13 @@ def _abs_lower(ctx: Context, x: Value) -> Value:
 
 
 abs_p = elementwise(
-    "abs", np.abs, accepts="number", result=real_dtype, jvp=_abs_jvp, jet=lambda p: _abs_jet, lower=_abs_lower
+    "abs",
+    narrow_integers(np.abs),
+    accepts="number",
+    result=real_dtype,
+    jvp=_abs_jvp,
+    jet=lambda p: _abs_jet,
+    lower=_abs_lower,
 )
 
 
@@ -399,8 +406,8 @@ def _extreme(name: str, host: Any, operation: str, beyond: Any) -> Any:
     )
 
 
-max_p = _extreme("max", np.maximum, "maximum", gt_p)
-min_p = _extreme("min", np.minimum, "minimum", lt_p)
+max_p = _extreme("max", narrow_integers(np.maximum), "maximum", gt_p)
+min_p = _extreme("min", narrow_integers(np.minimum), "minimum", lt_p)
 
 
 # Public functions

@@ -13,38 +13,53 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import zero_of
-from xform.lax.families import apply, elementwise
+from xform.lax.families import apply, elementwise, narrow_integers
 
-and_p = elementwise("and", np.bitwise_and, accepts="bool or integer", lower="and", function="bitwise_and")
-or_p = elementwise("or", np.bitwise_or, accepts="bool or integer", lower="or", function="bitwise_or")
-xor_p = elementwise("xor", np.bitwise_xor, accepts="bool or integer", lower="xor", function="bitwise_xor")
-not_p = elementwise("not", np.invert, accepts="bool or integer", lower="not", function="bitwise_not")
+and_p = elementwise(
+    "and", narrow_integers(np.bitwise_and), accepts="bool or integer", lower="and", function="bitwise_and"
+)
+or_p = elementwise("or", narrow_integers(np.bitwise_or), accepts="bool or integer", lower="or", function="bitwise_or")
+xor_p = elementwise(
+    "xor", narrow_integers(np.bitwise_xor), accepts="bool or integer", lower="xor", function="bitwise_xor"
+)
+not_p = elementwise("not", narrow_integers(np.invert), accepts="bool or integer", lower="not", function="bitwise_not")
 
 
 def _unsigned(x: Any) -> Any:
     """The same bits as unsigned integers."""
-    return x.view(f"u{x.dtype.itemsize}")
+    width = dtypes.itemsize_bits(x.dtype)
+    return x.astype(np.uint8) & np.uint8(2**width - 1) if width < 8 else x.view(f"u{x.dtype.itemsize}")
 
 
 def _signed(x: Any) -> Any:
+    """The same bits as signed integers."""
+    width = dtypes.itemsize_bits(x.dtype)
+    if width < 8:  # ml_dtypes goes from one of these types to another by way of int8 only
+        return x.astype(np.int8).astype(dtypes.by_name[f"int{width}"]).astype(np.int8)
     return x.view(f"i{x.dtype.itemsize}")
+
+
+def _back(x: Any, dtype: np.dtype) -> Any:
+    """Bits of the above in the type that they had."""
+    return x.view(dtype) if x.dtype.itemsize == dtype.itemsize and dtype.kind != "V" else x.astype(dtype)
 
 
 # NumPy, like XLA, shifts by the width or more, or by a negative number, to 0 (or to the sign's bits).
 
-shift_left_p = elementwise("shift_left", np.left_shift, accepts="integer", lower="shift_left")
+shift_left_p = elementwise("shift_left", narrow_integers(np.left_shift), accepts="integer", lower="shift_left")
 
 shift_right_logical_p = elementwise(
     "shift_right_logical",
-    lambda x, y: np.right_shift(_unsigned(x), _unsigned(y)).view(x.dtype),
+    lambda x, y: _back(np.right_shift(_unsigned(x), _unsigned(y)), x.dtype),
     accepts="integer",
     lower="shift_right_logical",
 )
 
 shift_right_arithmetic_p = elementwise(
     "shift_right_arithmetic",
-    lambda x, y: np.right_shift(_signed(x), _signed(y)).view(x.dtype),
+    lambda x, y: _back(np.right_shift(_signed(x), _signed(y)), x.dtype),
     accepts="integer",
     lower="shift_right_arithmetic",
 )
@@ -54,14 +69,20 @@ def _clz_host(x: Any) -> Any:
     bits = _unsigned(x).astype(np.uint64)
     high, low = bits >> np.uint64(32), bits & np.uint64(0xFFFFFFFF)
     length = np.where(high > 0, np.frexp(high)[1] + 32, np.frexp(low)[1])
-    return (x.dtype.itemsize * 8 - length).astype(x.dtype)
+    return (dtypes.itemsize_bits(x.dtype) - length).astype(x.dtype)
+
+
+def _population_count_lower(ctx: Context, x: Value) -> Value:
+    if dtypes.itemsize_bits(x.dtype) < 8:  # XLA counts the bits of int4 in 8 bits
+        x = ctx.convert(x, dtypes.by_name[x.dtype.name.replace("uint", "int").replace("int", "uint")])
+    return ctx.convert(ctx.op("popcnt", [x], x.aval), ctx.out.dtype)
 
 
 population_count_p = elementwise(
     "population_count",
     lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
     accepts="integer",
-    lower="popcnt",
+    lower=_population_count_lower,
 )
 
 clz_p = elementwise("clz", _clz_host, accepts="integer", lower="count_leading_zeros")

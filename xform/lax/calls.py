@@ -15,7 +15,8 @@ from xform.interpreters import execution, host, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
-from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
+from xform.interpreters.residuals import choose_residuals
+from xform.interpreters.reverse import transpose_jaxpr
 from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
 
 
@@ -50,7 +51,7 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, name:
 
 def _linearize(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str) -> Any:
     nonzero = tuple(not is_zero(t) for t in ts)
-    split = linearize_jaxpr(jaxpr, nonzero)
+    split = choose_residuals(jaxpr, nonzero, None, (True,) * len(nonzero))
     flat = jit_p.bind(*primals, jaxpr=split.forward, name=name)
     outs = flat[: len(split.nonzero_out)]
     if not any(split.nonzero_out):

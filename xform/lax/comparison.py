@@ -16,7 +16,7 @@ from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax import families
-from xform.lax.families import as_operands, elementwise
+from xform.lax.families import as_operands, elementwise, narrow_integers
 
 
 def _comparison(name: str, host: Any, accepts: str) -> Primitive:
@@ -136,7 +136,7 @@ def _clamp_jvp(which: Any) -> Any:
 
 clamp_p = elementwise(
     "clamp",
-    lambda low, x, high: np.minimum(np.maximum(x, low), high),
+    narrow_integers(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     accepts="real",
     jvp=[_clamp_jvp("low"), _clamp_jvp("x"), _clamp_jvp("high")],
     jet=locally_linear,

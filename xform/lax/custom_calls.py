@@ -1,4 +1,4 @@
-"""Operations whose derivatives a user wrote: what `custom_jvp` and `custom_vjp` bind.
+"""Operations with rules that a user wrote: what `custom_jvp`, `custom_vjp` and `custom_vmap` bind.
 
 They carry Python functions. Evaluated or differentiated at once these simply run, so that they may look at values; the
 function is traced to a jaxpr only when the operation becomes part of one.
@@ -17,7 +17,7 @@ from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Trace, Tracer
-from xform.interpreters import batching, host
+from xform.interpreters import batching, forward, host
 from xform.interpreters.reverse import Tape, transpose_jaxpr
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Zero, instantiate, is_zero, zero_of
@@ -61,8 +61,12 @@ class CustomCall(Primitive):
         if isinstance(trace, StagingTrace) and not isinstance(call, ClosedJaxpr):
             call, consts = trace_to_closed(call, [get_aval(a) for a in args], params["name"])
             args, n_consts = (*consts, *args), len(consts)
-        out: list[Any] = trace.process(self, args, {"call": call, "n_consts": n_consts, **params})
-        return out
+        outs: list[Any] = trace.process(self, args, {"call": call, "n_consts": n_consts, **params})
+        for out in outs:  # a rule that used what it closed over gives results of this very interpretation
+            primal = getattr(out, "primal", None)
+            if isinstance(primal, Tracer) and primal._trace.level >= trace.level:
+                raise _closed_over(self.name.removesuffix("_call"), params["name"])
+        return outs
 
 
 def _closed(call: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
@@ -71,10 +75,14 @@ def _closed(call: Any, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
 
 def _check_closed_over(what: str, name: str, ts: Sequence[Any]) -> None:
     if not all(is_zero(t) for t in ts):
-        raise NotImplementedError(
-            f"{what} function {name} closes over a value that is being differentiated, for which it has no rule; "
-            "make the value an argument (closure_convert does it)"
-        )
+        raise _closed_over(what, name)
+
+
+def _closed_over(what: str, name: str) -> NotImplementedError:
+    return NotImplementedError(
+        f"{what} function {name} closes over a value that is being differentiated, for which it has no rule; "
+        "make the value an argument (closure_convert does it)"
+    )
 
 
 def _batched(
@@ -150,6 +158,33 @@ def _jvp_call_batch(
 custom_jvp_call_p = CustomCall("custom_jvp_call")
 custom_jvp_call_p.jvp = _jvp_call_jvp
 custom_jvp_call_p.batch = _jvp_call_batch
+
+
+# Rules for vmap.
+#
+# ``rule(size, mapped, args) -> (results, which of them are mapped)``, of arrays with the mapped axis first.
+
+
+def _vmap_call_jvp(primals: Sequence[Any], ts: Sequence[Any], *, call: Any, n_consts: int, rule: Any, name: str) -> Any:
+    """Derivatives are those of the function, which they contain operation by operation."""
+    return forward.push(lambda *xs: apply(call, xs), primals, ts)
+
+
+def _vmap_call_batch(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, call: Any, n_consts: int, rule: Any, name: str
+) -> Any:
+    if any(d is not None for d in dims[:n_consts]):
+        raise NotImplementedError(
+            f"custom_vmap function {name} closes over a mapped value, for which it has no rule; make it an argument"
+        )
+    args = [a if d is None else batching.move_to(a, d, axis.size) for a, d in zip(args, dims, strict=True)]
+    outs, mapped = rule(axis.size, [d is not None for d in dims[n_consts:]], args[n_consts:])
+    return outs, [0 if m else None for m in mapped]
+
+
+custom_vmap_call_p = CustomCall("custom_vmap_call")
+custom_vmap_call_p.jvp = custom_vmap_call_p.push = _vmap_call_jvp
+custom_vmap_call_p.batch = _vmap_call_batch
 
 
 # Rules for reverse mode.

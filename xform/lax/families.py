@@ -81,6 +81,7 @@ def elementwise(
     check: Callable[..., None] | None = None,
     function: str | None = None,
     widen: bool = False,
+    by_bits: bool = False,
 ) -> Primitive:
     """Define an elementwise primitive.
 
@@ -98,6 +99,7 @@ def elementwise(
     check : (*avals, **params) -> None, replaces the check that all dtypes are equal and of kind `accepts`
     function : the public function's name for error messages, if not that of the primitive
     widen : compute floats of 16 bits and fewer in float32 (as ufuncs do), for rules that take several steps
+    by_bits : the operation depends on the representation; else XLA computes floats of 8 bits in float32, rounding once
     """
     p = Primitive(name)
     function = function or name
@@ -121,10 +123,11 @@ def elementwise(
 
     p.abstract_eval = types
     p.host = host_in_float32(host) if widen and not isinstance(host, np.ufunc) else host
-    p.is_cheap_on_host = isinstance(host, np.ufunc)
+    p.is_cheap_on_host = isinstance(plain_host(p), np.ufunc)
     p.batch = lambda axis, args, dims, **params: elementwise_batch(p, args, dims, params)
     if lower is not None:
-        p.lower = lower_elementwise(lower_in_float32(lower) if widen else lower, lower_complex)
+        bits = 0 if by_bits else 16 if widen else 8
+        p.lower = lower_elementwise(lower_in_float32(lower, bits) if bits else lower, lower_complex)
     if callable(jvp):
         jvp = (jvp,)
     if jvp is None:
@@ -304,12 +307,31 @@ def host_in_float32(host: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
-def lower_in_float32(rule: str | Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering rule that computes narrow floats in float32."""
+def narrow_integers(host: Callable[..., Any]) -> Callable[..., Any]:
+    """A host rule for integers of fewer than 8 bits too, for ufuncs that would return another type for these."""
+
+    def rule(x: Any, *rest: Any) -> Any:
+        dtype = x.dtype
+        if dtype.kind != "V" or dtypes.kinds[dtype] == "f":
+            return host(x, *rest)
+        wide = np.int8 if dtypes.kinds[dtype] == "i" else np.uint8
+        return host(*[a.astype(wide) for a in (x, *rest)]).astype(dtype)  # cuts off what is too much
+
+    rule.plain = host  # type: ignore[attr-defined]
+    return rule
+
+
+def plain_host(p: Primitive) -> Callable[..., Any]:
+    """The host rule of a primitive, without what `narrow_integers` adds."""
+    return getattr(p.host, "plain", p.host)
+
+
+def lower_in_float32(rule: str | Callable[..., Any], bits: int = 16) -> Callable[..., Any]:
+    """A lowering rule that computes floats of so many bits and fewer in float32."""
 
     def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
         out = ctx.out
-        narrow = is_narrow_float(out.dtype)
+        narrow = is_narrow_float(out.dtype) and 8 * out.dtype.itemsize <= bits
         if narrow:
             ctx.outs = [out.update(dtype=np.dtype(np.float32))]
             operands = tuple(ctx.convert(v, np.dtype(np.float32)) for v in operands)

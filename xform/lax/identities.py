@@ -14,7 +14,7 @@ from xform.lax.families import apply, elementwise
 
 _T = TypeVar("_T")
 
-stop_gradient_p = elementwise("stop_gradient", lambda x: x, lower=lambda ctx, x: x)
+stop_gradient_p = elementwise("stop_gradient", lambda x: x, lower=lambda ctx, x: x, by_bits=True)
 
 
 @api_boundary

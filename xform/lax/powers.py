@@ -1,6 +1,6 @@
 """Powers with fixed exponents, and roots, elementwise.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`.
+May import: `lax.families`, `lax.vector_math`, `lax.arithmetic`, `lax.comparison`.
 """
 
 import operator
@@ -17,15 +17,32 @@ from xform.interpreters.tangents import add_tangents, is_zero, zero_of
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products
 from xform.lax.comparison import eq_p, select_n_p
-from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric
+from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
+from xform.lax.vector_math import vectorized
 
 square_p = elementwise(
     "square",
-    np.square,
+    narrow_integers(np.square),
     accepts="number",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, 2))),
     jet=lambda p: lambda trace, x: mul_p.jet(trace, x, x),
     lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),
+)
+
+
+def _one_minus_square_lower(ctx: Context, x: Value) -> Value:
+    one = ctx.full(x.shape, 1, x.dtype)
+    return ctx.op("multiply", [ctx.op("subtract", [one, x], x.aval), ctx.op("add", [one, x], x.aval)], ctx.out)
+
+
+# Accurate near 1 and -1.
+one_minus_square_p = elementwise(
+    "one_minus_square",
+    lambda x: (1 - x) * (1 + x),
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, -2))),
+    lower=_one_minus_square_lower,
+    widen=True,
 )
 
 
@@ -91,7 +108,7 @@ cbrt_p = elementwise(
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 1 / 3), mul_p.bind(ans, ans))),
     jet=lambda p: lambda trace, x: power_series(trace, p.bind(x[0]), x, 1 / 3),
-    lower="cbrt",
+    lower=vectorized("cbrt", "cbrt"),
 )
 
 
@@ -163,6 +180,12 @@ integer_pow_p = elementwise(
 def square(x: Any) -> Any:
     """Elementwise square."""
     return apply(square_p, x)
+
+
+@api_boundary
+def one_minus_square(x: Any) -> Any:
+    """Elementwise 1 - x^2, computed as (1 - x)(1 + x), which keeps all digits near 1 and -1."""
+    return apply(one_minus_square_p, x)
 
 
 @api_boundary

@@ -55,11 +55,21 @@ def reduction(
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
-    """What sums and products are accumulated in, on the host and by XLA alike: narrow floats in float32."""
-    return _FLOAT32 if dtype.itemsize < 4 and families.is_narrow_float(dtype) else dtype
+    """What sums and products are accumulated in, on the host and by XLA alike.
+
+    Narrow floats in float32; integers of fewer than 8 bits in int8 or uint8, which leaves the lower bits the same.
+    """
+    if dtype.itemsize >= 4:
+        return dtype
+    return _FLOAT32 if families.is_narrow_float(dtype) else _IN_BYTES.get(dtype, dtype)
 
 
 _FLOAT32 = np.dtype(np.float32)
+_IN_BYTES = {
+    dtypes.by_name[name]: np.dtype(wide)
+    for kind, wide in (("i", np.int8), ("u", np.uint8))
+    for name in dtypes.narrow[kind]
+}
 
 
 def reduce_with(ufunc: np.ufunc) -> Callable[..., Any]:
@@ -151,6 +161,8 @@ def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Calla
     def host(x: Any, *, axes: tuple[int, ...]) -> Any:
         if not axes:
             return x
+        if (wide := _IN_BYTES.get(x.dtype)) is not None:
+            return ufunc.reduce(x.astype(wide), axes, initial=int(identity(x.dtype))).astype(x.dtype)
         return ufunc.reduce(x, axes) if x.size else ufunc.reduce(x, axes, initial=identity(x.dtype))
 
     return host

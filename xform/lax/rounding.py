@@ -14,7 +14,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.jet import linear
 from xform.interpreters.lowering import Context, Value
-from xform.lax.families import apply, elementwise
+from xform.lax.families import apply, compare, elementwise
 
 
 class RoundingMethod(enum.Enum):
@@ -56,7 +56,19 @@ def _nextafter_host(x: Any, y: Any) -> Any:
     return np.where(x == y, y, out) if x.dtype == np.float16 else out  # NumPy takes 0.0 to -0.0 but for float16
 
 
-nextafter_p = elementwise("nextafter", _nextafter_host, accepts="float", lower="chlo.next_after")
+def _nextafter_lower(ctx: Context, x: Value, y: Value) -> Value:
+    out = ctx.op("chlo.next_after", [x, y], ctx.out)
+    if not str(x.dtype).endswith("fnuz"):
+        return out
+    # Types without -0.0, whose bits are those of NaN there: before zero XLA goes astray.
+    smallest = -float(dtypes.finfo(x.dtype).smallest_subnormal)
+    before_zero = compare(ctx, x, ctx.full(x.shape, smallest, x.dtype), "EQ")
+    upwards = compare(ctx, y, x, "GT")
+    both = ctx.op("and", [before_zero, upwards], before_zero.aval)
+    return ctx.op("select", [both, ctx.full(x.shape, 0, x.dtype), out], ctx.out)
+
+
+nextafter_p = elementwise("nextafter", _nextafter_host, accepts="float", lower=_nextafter_lower, by_bits=True)
 
 
 # reduce_precision: round to a narrower format, without subnormal numbers, and back.
@@ -102,6 +114,7 @@ reduce_precision_p = elementwise(
     transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],
     jet=linear,
     lower=_reduce_precision_lower,
+    by_bits=True,
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from xform.core import dtypes
 from xform.core.array import Array, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
@@ -287,6 +288,14 @@ def _concatenate_batch(axis: Any, operands: Sequence[Any], dims: Sequence[Any], 
     return concatenate_p.bind(*moved, dimension=dimension + (dimension >= target)), target
 
 
+def _concatenate_lower(ctx: Context, *operands: Value, dimension: int) -> Value:
+    out = ctx.out
+    if dtypes.itemsize_bits(out.dtype) < 4:  # XLA on CPU dies of them
+        byte = np.dtype(np.int8)
+        operands, out = tuple(ctx.convert(x, byte) for x in operands), out.update(dtype=byte)
+    return ctx.convert(ctx.op("concatenate", operands, out, f"dimension = {dimension} : i64"), ctx.out.dtype)
+
+
 concatenate_p = Primitive("concatenate")
 concatenate_p.abstract_eval = _concatenate_types
 concatenate_p.host = lambda *operands, dimension: np.concatenate(operands, dimension)
@@ -294,9 +303,7 @@ concatenate_p.jvp = _concatenate_jvp
 concatenate_p.jet = locally_linear(concatenate_p)
 concatenate_p.transpose = _concatenate_transpose
 concatenate_p.batch = _concatenate_batch
-concatenate_p.lower = lambda ctx, *operands, dimension: ctx.op(
-    "concatenate", operands, ctx.out, f"dimension = {dimension} : i64"
-)
+concatenate_p.lower = _concatenate_lower
 
 
 @api_boundary

@@ -90,7 +90,7 @@ def _stable_order(key: Any, axis: int) -> Any:
 
 def _sortable(x: Any) -> Any:
     """An array in a type that NumPy itself can sort: those of ml_dtypes converted."""
-    if x.dtype.kind != "V":
+    if x.dtype.num < 256:  # not a user-defined type; some of them have the kind of NumPy's own
         return x
     return x.astype(np.float32 if dtypes.kinds[x.dtype] == "f" else np.int8)
 
@@ -136,6 +136,10 @@ def _less(ctx: Context, a: Value, b: Value) -> Value:
 @lower_as
 def _sort_by_integers(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     x = operands[0]
+    if len(operands) == 1 and _is_tiny(x):
+        return [
+            convert(sort_p.bind(convert(x, _FLOAT32), dimension=dimension, is_stable=False, num_keys=1)[0], x.dtype)
+        ]
     if len(operands) == 1 and x.dtype.kind != "c":
         key = _by_bits(x) if _is_float(x) else convert(x, np.dtype(np.uint8))  # else it is boolean
         (key,) = sort_p.bind(key, dimension=dimension, is_stable=False, num_keys=1)
@@ -158,6 +162,14 @@ sort_p.lower = _sort_lower
 
 def _is_float(x: Any) -> bool:
     return dtypes.kinds[x.dtype] == "f"
+
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def _is_tiny(x: Any) -> bool:
+    """Whether it is a float of 8 bits or fewer: some of these types have no integer beside the finite ones for NaN."""
+    return _is_float(x) and x.dtype.itemsize == 1
 
 
 def _integer_of(dtype: np.dtype) -> np.dtype:
@@ -188,6 +200,8 @@ def _from_bits(key: Any, dtype: np.dtype) -> Any:
 
 def _integer_keys(x: Any) -> list[Any]:
     """Signed integers of at most 32 bits, the most significant first, whose lexicographic order is that of `x`."""
+    if _is_tiny(x):
+        x = convert(x, _FLOAT32)
     kind, dtype = dtypes.kinds[x.dtype], x.dtype
     if kind == "c":
         parts = [real_p.bind(x), imag_p.bind(x)]

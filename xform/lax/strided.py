@@ -5,13 +5,13 @@ What convolutions and windowed reductions are made of where XLA's own operations
 May import: `lax.shapes`, `lax.slicing`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from xform.core.array import get_aval
-from xform.lax.shapes import reshape
+from xform.lax.shapes import full, reshape
 from xform.lax.slicing import concatenate, pad_p, replaced, static_slice
 
 
@@ -64,3 +64,26 @@ def interleave(pieces: Sequence[Any], axis: int, length: int) -> Any:
     woven = concatenate([reshape(p, shape) for p in full], axis + 1)
     shape[axis : axis + 2] = [count * n]
     return take_every(reshape(woven, shape), axis, 0, length, 1)
+
+
+def weave(
+    pieces: Mapping[tuple[int, ...], Any], axes: Sequence[int], steps: Sequence[int], shape: Sequence[int], dtype: Any
+) -> Any:
+    """Interleave along several axes: ``pieces[i, j, ...]`` are the elements from i, j, ... on, `steps` apart.
+
+    Pieces that are missing are zero. `shape` is that of the result.
+    """
+
+    def part(at: tuple[int, ...]) -> Any:
+        k = len(at)
+        if k < len(axes):
+            n = shape[axes[k]]
+            return interleave([part((*at, i)) for i in range(min(steps[k], n))], axes[k], n)
+        if at in pieces:
+            return pieces[at]
+        lengths = list(shape)
+        for axis, i, step in zip(axes, at, steps, strict=True):
+            lengths[axis] = -(-(shape[axis] - i) // step)
+        return full(lengths, 0, dtype)
+
+    return part(())

@@ -1,14 +1,16 @@
 """Exponentials, logarithms, general powers, trigonometric and hyperbolic functions, elementwise.
 
-Where XLA's own formula loses more than a few digits, the lowering is another one (`log1p`, `sinh`, `cosh`, `atanh`).
+Where XLA's own formula loses more than a few digits, the lowering is another one (`log1p`, `sinh`, `cosh`, `atanh`);
+where XLA calls the C library for each element, large arrays on CPU get one of `lax.vector_math`.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.shapes`.
+May import: `lax.families`, `lax.vector_math`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.shapes`.
 """
 
 from typing import Any
 
 import numpy as np
 
+from xform.core import dtypes
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import concrete_or_none
@@ -40,6 +42,7 @@ from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
 from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_in_float32, lower_symmetric
 from xform.lax.powers import power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
+from xform.lax.vector_math import vectorized
 
 # Exponentials and logarithms
 
@@ -56,7 +59,7 @@ exp2_p = elementwise(
     np.exp2,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, constant(ans, np.log(2)))),
-    lower=lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out),
+    lower=vectorized("exp2", lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out)),
     lower_complex=lower_as(_exp2_complex),
 )
 
@@ -71,7 +74,7 @@ expm1_p = elementwise(
     np.expm1,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
-    lower="exponential_minus_one",
+    lower=vectorized("expm1", "exponential_minus_one"),
     lower_complex=lower_as(_expm1_complex),
 )
 
@@ -90,8 +93,17 @@ log_p = elementwise(
     np.log,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, x),
-    lower="log",
+    lower=vectorized("log", "log"),
     lower_complex=lower_as(_log_complex),
+)
+
+log2_p = elementwise(
+    "log2",
+    np.log2,
+    accepts="inexact",
+    jvp=lambda g, ans, x: div_p.bind(g, mul_p.bind(x, constant(ans, np.log(2)))),
+    lower=lower_as(lambda x: div(log(x), constant(x, np.log(2)))),
+    widen=True,
 )
 
 
@@ -125,7 +137,7 @@ log1p_p = elementwise(
     _log1p_host,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
-    lower=lower_in_float32(lower_as(_log1p)),
+    lower=lower_in_float32(vectorized("log1p", lower_as(_log1p))),
     lower_complex=lower_as(_log1p_complex),
 )
 
@@ -157,7 +169,7 @@ logistic_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, logistic_p.bind(neg_p.bind(x)))),
     jet=lambda p: _logistic_jet,
-    lower="logistic",
+    lower=vectorized("logistic", "logistic"),
     widen=True,
 )
 
@@ -178,8 +190,11 @@ def _pow_host(x: Any, y: Any) -> Any:
     dtype = x.dtype
     if y.dtype != dtype:
         y = y.astype(dtype)
-    if dtype.kind in "fcV":
+    if dtypes.kinds[dtype] in "fc":
         return np.power(x, y)
+    if dtype.kind == "V":  # integers of fewer than 8 bits
+        wide = np.int8 if dtypes.kinds[dtype] == "i" else np.uint8
+        return _pow_host(x.astype(wide), y.astype(wide)).astype(dtype)
     # Negative powers of 1 and -1 are right, of other integers 0.
     negative = y < 0
     power = np.power(x, np.where(negative, np.zeros((), dtype), y))
@@ -188,10 +203,18 @@ def _pow_host(x: Any, y: Any) -> Any:
     return np.where(negative, np.where(x == one, one, np.where(x == -one, np.where(odd, -one, one), 0 * one)), power)
 
 
+# XLA makes multiplications, divisions and roots of powers with these constant exponents.
+_EASY_EXPONENTS = (-2, -1, -0.5, 0, 0.5, 1, 2, 3)
+
+
 def _pow_lower(ctx: Context, x: Value, y: Value) -> Value:
-    if KINDS["inexact"](x.dtype):
-        return ctx.op("power", [x, ctx.convert(y, x.dtype)], ctx.out)
-    return _integer_power(ctx, x, y)
+    if not KINDS["inexact"](x.dtype):
+        return _integer_power(ctx, x, y)
+    y = ctx.convert(y, x.dtype)
+    return ctx.op("power", [x, y], ctx.out) if ctx.scalar_of(y) in _EASY_EXPONENTS else _power(ctx, x, y)
+
+
+_power = vectorized("pow", "power")
 
 
 def _integer_power(ctx: Context, x: Value, y: Value) -> Value:
@@ -276,7 +299,7 @@ sin_p = elementwise(
     np.sin,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, cos_p.bind(x)),
-    lower="sine",
+    lower=vectorized("sin", "sine"),
     lower_complex=lower_as(lambda z: _parts(sin, cosh, cos, sinh, real(z), imag(z))),
 )
 
@@ -285,12 +308,16 @@ cos_p = elementwise(
     np.cos,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(sin_p.bind(x))),
-    lower="cosine",
+    lower=vectorized("cos", "cosine"),
     lower_complex=lower_as(lambda z: conj(_parts(cos, cosh, sin, sinh, real(z), imag(z)))),
 )
 
 tan_p = elementwise(
-    "tan", np.tan, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, _one_plus_square(ans)), lower="tan"
+    "tan",
+    np.tan,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, _one_plus_square(ans)),
+    lower=vectorized("tan", "tan"),
 )
 
 asin_p = elementwise(
@@ -298,7 +325,7 @@ asin_p = elementwise(
     np.arcsin,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_minus_square(x))),
-    lower="chlo.asin",
+    lower=vectorized("asin", "chlo.asin"),
     lower_complex=lower_symmetric("chlo.asin"),
 )
 
@@ -307,7 +334,7 @@ acos_p = elementwise(
     np.arccos,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
-    lower="chlo.acos",
+    lower=vectorized("acos", "chlo.acos"),
     lower_complex=lower_symmetric("chlo.acos"),
 )
 
@@ -316,7 +343,7 @@ atan_p = elementwise(
     np.arctan,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, _one_plus_square(x)),
-    lower="chlo.atan",
+    lower=vectorized("atan", "chlo.atan"),
 )
 
 
@@ -332,7 +359,7 @@ atan2_p = elementwise(
         lambda g, ans, x, y: mul_p.bind(g, div_p.bind(y, _square_length(x, y))),
         lambda g, ans, x, y: mul_p.bind(g, div_p.bind(neg_p.bind(x), _square_length(x, y))),
     ],
-    lower="atan2",
+    lower=vectorized("atan2", "atan2"),
 )
 
 
@@ -361,7 +388,7 @@ sinh_p = elementwise(
     np.sinh,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, cosh_p.bind(x)),
-    lower=lower_as(_sinh),
+    lower=vectorized("sinh", lower_as(_sinh)),
     lower_complex=lower_as(lambda z: _parts(sinh, cos, cosh, sin, real(z), imag(z))),
     widen=True,
 )
@@ -371,7 +398,7 @@ cosh_p = elementwise(
     np.cosh,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, sinh_p.bind(x)),
-    lower=lower_as(lambda x: add(*_half_exponentials(x))),
+    lower=vectorized("cosh", lower_as(lambda x: add(*_half_exponentials(x)))),
     lower_complex=lower_as(lambda z: _parts(cosh, cos, sinh, sin, real(z), imag(z))),
     widen=True,
 )
@@ -389,7 +416,7 @@ asinh_p = elementwise(
     np.arcsinh,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_plus_square(x))),
-    lower="chlo.asinh",
+    lower=vectorized("asinh", "chlo.asinh"),
     lower_complex=lower_symmetric("chlo.asinh", "real"),
 )
 
@@ -405,7 +432,7 @@ acosh_p = elementwise(
     np.arccosh,
     accepts="inexact",
     jvp=_acosh_jvp,
-    lower="chlo.acosh",
+    lower=vectorized("acosh", "chlo.acosh"),
     lower_complex=lower_symmetric("chlo.acosh"),
 )
 
@@ -414,7 +441,7 @@ atanh_p = elementwise(
     np.arctanh,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, _one_minus_square(x)),
-    lower=lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5)),
+    lower=vectorized("atanh", lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5))),
     lower_complex=lower_symmetric("chlo.atanh"),
     widen=True,
 )
@@ -445,6 +472,12 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Any:
 def log(x: Any, *, accuracy: Accuracy = None) -> Any:
     """Elementwise natural logarithm."""
     return apply(log_p, x, accuracy=accuracy)
+
+
+@api_boundary
+def log2(x: Any, *, accuracy: Accuracy = None) -> Any:
+    """Elementwise logarithm to base 2."""
+    return apply(log2_p, x, accuracy=accuracy)
 
 
 @api_boundary

@@ -23,6 +23,7 @@ from xform.lax import comparison as cp
 from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
+from xform.lax.families import plain_host
 from xform.numpy import formulas
 from xform.numpy.fast import binary, unary
 from xform.numpy.promotion import fit, operands, pair, promote, promote_inexact
@@ -41,7 +42,7 @@ def _inexact(name: str, p: Primitive, doc: str, kinds: str = "fc") -> Any:
             return bind(x)
         return bind(*promote_inexact(name, x))
 
-    return unary(name, doc, general, p.host, kinds, widens=True)
+    return unary(name, doc, general, plain_host(p), kinds, widens=True)
 
 
 def _number(name: str, p: Primitive, doc: str, kinds: str = "iufc") -> Any:
@@ -51,7 +52,7 @@ def _number(name: str, p: Primitive, doc: str, kinds: str = "iufc") -> Any:
     def general(x: Any) -> Any:
         return bind(x if isinstance(x, Array) else promote(name, x)[0])
 
-    return unary(name, doc, general, p.host, kinds)
+    return unary(name, doc, general, plain_host(p), kinds)
 
 
 def _rounded(name: str, p: Primitive, doc: str) -> Any:
@@ -61,7 +62,7 @@ def _rounded(name: str, p: Primitive, doc: str) -> Any:
         (x,) = formulas.real_arrays(name, *promote(name, x))
         return p.bind(x) if formulas.is_floating(x) else x
 
-    return unary(name, doc, general, p.host, "f")
+    return unary(name, doc, general, plain_host(p), "f")
 
 
 def _pairwise(name: str, p: Primitive, doc: str, kinds: str = "iufc", for_bool: Primitive | None = None) -> Any:
@@ -78,7 +79,7 @@ def _pairwise(name: str, p: Primitive, doc: str, kinds: str = "iufc", for_bool: 
             x, y = pair(name, x, y)
             return for_bool.bind(x, y) if formulas.dtype_of(x) is _BOOL else bind(x, y)
 
-    return binary(name, doc, general, p.host, kinds, by_types=True)
+    return binary(name, doc, general, plain_host(p), kinds, by_types=True)
 
 
 def _inexact_pair(name: str, general: Any, host: Any, doc: str, kinds: str = "f") -> Any:
@@ -155,7 +156,7 @@ sign = unary(
     "sign",
     "Elementwise sign: -1, 0 or 1, z / abs(z) of complex numbers, NaN of NaN.",
     formulas.sign,
-    ar.sign_p.host,
+    plain_host(ar.sign_p),
     "iufc",
 )
 square = unary("square", "Elementwise x * x.", formulas.square, np.square, "iufc")

@@ -50,9 +50,20 @@ def unsigned_dtype(name: str, dtype: Any) -> np.dtype:
     return _dtype(name, dtype, default, np.unsignedinteger, "an unsigned integer")
 
 
+def _shape(name: str, parameter: str, x: Any) -> tuple[int, ...]:
+    try:
+        aval = get_aval(x)
+    except TypeError:
+        got = f"{x!r} of type {type(x).__name__}"
+        raise TypeError(f"random.{name}: {parameter} must be a number or an array, got {got}") from None
+    if aval.dtype.kind == "c":
+        raise TypeError(f"random.{name}: {parameter} must be real, got {aval.dtype}")
+    return aval.shape
+
+
 def result_shape(name: str, shape: Any, **parameters: Any) -> tuple[int, ...]:
     """The shape of a result: the given one, to which the parameters must broadcast; None: that of the parameters."""
-    shapes = [get_aval(p).shape for p in parameters.values()]
+    shapes = [_shape(name, p, x) for p, x in parameters.items()]
     given = None if shape is None else canonical_shape(shape)
     if not any(shapes):
         return given or ()

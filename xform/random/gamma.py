@@ -60,13 +60,13 @@ def _sample(draws: Any, a: Any, *, log_space: bool) -> Any:
 def _slope(x: Any, a: Any, *, log_space: bool) -> Any:
     """The derivative of a sample by a."""
     if not log_space:
-        return lax.random_gamma_grad(a, x)  # type: ignore[attr-defined]
+        return lax.random_gamma_grad(a, x)
     # Where x is so small that the distribution function is x**a / gamma(a + 1), its logarithm may be all there is.
     tiny = float(dtypes.finfo(get_aval(a).dtype).eps) / 4
     y = jnp.exp(x)
     far = y < tiny
     y = jnp.where(far, tiny, y)
-    return jnp.where(far, (lax.digamma(a + 1) - x) / a, lax.random_gamma_grad(a, y) / y)  # type: ignore[attr-defined]
+    return jnp.where(far, (lax.digamma(a + 1) - x) / a, lax.random_gamma_grad(a, y) / y)
 
 
 random_gamma_p = repeated("random_gamma", _sample, _slope)

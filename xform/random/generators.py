@@ -31,6 +31,12 @@ class KeyDType(dtypes.ExtendedDType):
         self.name = f"key<{generator.tag}>"
         self.itemsize = 4 * generator.words
 
+    def keys_of(self, data: Any) -> Any:  # type: ignore[override]
+        """Keys of their data."""
+        from xform.random.keys import KeyArray
+
+        return KeyArray(data, self)
+
     def __repr__(self) -> str:
         return self.name
 

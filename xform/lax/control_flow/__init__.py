@@ -3,6 +3,7 @@
 May import: the other modules of `lax`, `interpreters`, `core`.
 """
 
+from xform.lax.control_flow import while_gradients
 from xform.lax.control_flow.cond import cond, cond_p, switch
 from xform.lax.control_flow.mapping import map
 from xform.lax.control_flow.scan import scan, scan_p

@@ -12,7 +12,7 @@ from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Tracer
-from xform.interpreters.forward import with_consts
+from xform.interpreters.forward import jvp_jaxpr_fixed, with_consts
 from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
 from xform.lax.shapes import convert
@@ -98,6 +98,32 @@ def rewrite(closed: ClosedJaxpr, function: Callable[..., Sequence[Any]], avals: 
 
     jaxpr, consts = trace_to_closed(program, avals, closed.jaxpr.name)
     return with_consts(jaxpr, consts)
+
+
+def jvp_in_groups(
+    closed: ClosedJaxpr, groups: Sequence[tuple[bool, ...]], nonzero_out: tuple[bool, ...]
+) -> ClosedJaxpr:
+    """The derivative of a jaxpr whose inputs come in groups, each followed by its nonzero tangents.
+
+    Groups say which tangents of their inputs are nonzero, one or several for each (see `forward.push`). The results
+    are followed by those tangents of theirs that `nonzero_out` names.
+    """
+    key = ("jvp_in_groups", tuple(groups), nonzero_out)
+    if key not in closed.cache:
+        nonzero = tuple(nz for group in groups for nz in group)
+        derived = jvp_jaxpr_fixed(closed, nonzero, nonzero_out)
+        n = len(closed.in_avals)
+        primals, tangents = iter(range(n)), iter(range(n, len(derived.in_avals)))
+        terms = len(nonzero) // max(1, n)
+        order: list[int] = []
+        for group in groups:
+            order += [next(primals) for _ in group[::terms]] + [next(tangents) for nz in group if nz]
+        jaxpr = derived.jaxpr
+        invars = [jaxpr.invars[i] for i in order]
+        closed.cache[key] = ClosedJaxpr(
+            Jaxpr(jaxpr.constvars, invars, jaxpr.outvars, jaxpr.eqns, jaxpr.name), derived.consts
+        )
+    return closed.cache[key]
 
 
 def fixpoint(step: Callable[[tuple[bool, ...]], Sequence[bool]], start: Sequence[bool]) -> tuple[bool, ...]:

@@ -22,6 +22,7 @@ from xform.interpreters import execution, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
+from xform.interpreters.residuals import choose_residuals
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
@@ -195,7 +196,8 @@ def _split_body(
     key = ("scan_linearize", nonzero, nonzero_out, num_consts, num_carry)
     if key in jaxpr.cache:
         return jaxpr.cache[key]
-    split = linearize_jaxpr(jaxpr, nonzero, nonzero_out)
+    free = tuple(not num_consts <= i < num_consts + num_carry for i in range(len(nonzero)))  # the carry must be stacked
+    split = choose_residuals(jaxpr, nonzero, nonzero_out, free)
     n_in, n_c = len(nonzero), num_consts + num_carry
     fwd = split.forward.jaxpr
     outvars = list(fwd.outvars)

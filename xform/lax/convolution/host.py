@@ -10,6 +10,7 @@ May import: NumPy, `lax.convolution.phases`.
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -109,14 +110,14 @@ def _blocks(shape: Sequence[int], row: int) -> Iterator[tuple[slice, ...]]:
 
 
 def _add_taps(windows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:
-    """One feature in, one out, for each group: a sum over the elements of the kernel."""
+    """One feature in, one out, in each group: a sum over the elements of the kernel."""
     ndim = w.ndim - 3
-    for g in range(len(out)):
-        for at in _blocks((out.shape[1], *out.shape[3:]), 2):
-            place = (at[0], 0, *at[1:])
-            view, total = windows[g][place], out[g][place]
-            for tap in np.ndindex(w.shape[3:]):
-                total += view[(..., *tap)] * w[g, 0, 0][tap] if ndim else view * w[g, 0, 0]
+    taps: Any = w[:, 0, 0].reshape(len(w), *(1,) * (ndim + 1), *w.shape[3:])
+    for at in _blocks((out.shape[1], *out.shape[3:]), 2 * len(w)):
+        place: Any = (slice(None), at[0], 0, *at[1:])
+        view, total = windows[place], out[place]
+        for tap in np.ndindex(w.shape[3:]):
+            total += view[(..., *tap)] * taps[(..., *tap)]
 
 
 def _multiply(windows: np.ndarray, w: np.ndarray, out: np.ndarray) -> None:

@@ -254,8 +254,10 @@ def _lower(ctx: Context, x: Value, w: Value, **params: Any) -> Value:
     x, w = ctx.convert(x, wide), ctx.convert(w, wide)
     ctx.outs = [out.update(dtype=wide)]
     params |= {"preferred_element_type": None}
-    other = cpu.choose(x.aval, w.aval, ctx.out, **params)
+    other = cpu.choose(x.aval, w.aval, **params)
     rule = _complex if families.is_complex(x) else _convolution if other is None else lower_as(other)
+    if other is not None:  # else what makes the operands may be fused, and computed for each element of the window
+        x, w = ctx.op("optimization_barrier", [x, w], [x.aval, w.aval])
     return ctx.convert(rule(ctx, x, w, **params), out.dtype)
 
 

@@ -15,7 +15,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
-from xform.lax.arithmetic import add_p, real_p
+from xform.lax.arithmetic import real_p
 from xform.lax.families import is_complex, real_dtype
 from xform.lax.linalg import lapack
 from xform.lax.linalg.matrices import (
@@ -25,10 +25,10 @@ from xform.lax.linalg.matrices import (
     check_matrices,
     check_subset,
     diagonal,
+    from_triangle,
     hermitian_part,
     matmul,
     on_finite,
-    triangle_p,
 )
 from xform.lax.linalg.quotients import differences, middle_p, quotient
 from xform.lax.slicing import slice_in_dim
@@ -74,19 +74,13 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, lower: bool, vectors: boo
         return outs, [zero_of(o) for o in outs]
     v, w = eigh_p.bind(x, lower=lower, vectors=True)
     vh = adjoint(v)
-    m = matmul(vh, matmul(_from_triangle(t, lower), v))
+    m = matmul(vh, matmul(from_triangle(t, lower), v))
     tw = diagonal(m)
     tw = real_p.bind(tw) if is_complex(tw) else tw
     if not vectors:
         return [w], [tw]
-    middle = middle_p.bind(_from_triangle(x, lower), v, w, vh)
+    middle = middle_p.bind(from_triangle(x, lower), v, w, vh)
     return [v, w], [matmul(v, quotient(m, differences(w), middle, "rotation")), tw]
-
-
-def _from_triangle(x: Any, lower: bool) -> Any:
-    """The Hermitian matrices of which `x` has one triangle."""
-    k = -1 if lower else 1
-    return hermitian_part(add_p.bind(triangle_p.bind(x, k=0, lower=lower), triangle_p.bind(x, k=k, lower=lower)))
 
 
 def _lower(ctx: Context, x: Value, *, lower: bool, vectors: bool) -> list[Value]:

@@ -19,7 +19,7 @@ from xform.lax.families import compare
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 
 # Routines whose names differ for complex numbers.
-_COMPLEX_NAME = {"syevd": "heevd", "orgqr": "ungqr"}
+_COMPLEX_NAME = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
 
 INFO = np.dtype(np.int32)
 

@@ -17,7 +17,7 @@ from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, i64s
-from xform.lax.arithmetic import conj_p, div_p, mul_p
+from xform.lax.arithmetic import add_p, conj_p, div_p, mul_p, real_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import dot_general_p
 from xform.lax.families import constant, is_complex, real_dtype
@@ -92,6 +92,11 @@ def conjugate(x: Any) -> Any:
 def adjoint(x: Any) -> Any:
     """The conjugate transposes of matrices."""
     return transposed(conjugate(x))
+
+
+def squared_modulus(x: Any) -> Any:
+    """``|x|^2`` of every element, real."""
+    return real_p.bind(mul_p.bind(conj_p.bind(x), x)) if is_complex(x) else mul_p.bind(x, x)
 
 
 def scaled(x: Any, factor: float) -> Any:
@@ -251,3 +256,9 @@ def tril(x: Any, k: int = 0) -> Any:
 def triu(x: Any, k: int = 0) -> Any:
     """The upper triangles."""
     return triangle_p.bind(x, k=k, lower=False)
+
+
+def from_triangle(x: Any, lower: bool) -> Any:
+    """The Hermitian matrices of which `x` has one triangle."""
+    k = -1 if lower else 1
+    return hermitian_part(add_p.bind(triangle_p.bind(x, k=0, lower=lower), triangle_p.bind(x, k=k, lower=lower)))

@@ -1,9 +1,9 @@
 """The QR decomposition ``x = Q R`` by Householder reflections, with and without exchange of columns.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.lu`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.lu`,
+`lax.linalg.reflections`.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,101 +26,12 @@ from xform.lax.linalg.matrices import (
     diagonal,
     diagonal_matrix,
     matmul,
+    resized,
     transposed,
     tril,
 )
+from xform.lax.linalg.reflections import product_host, scipy_routine
 from xform.lax.linalg.triangular_solve import solve
-
-
-@functools.cache
-def _scipy(routine: str, letter: str) -> Any:
-    from scipy.linalg import lapack
-
-    return lapack.get_lapack_funcs((routine,), dtype=letter)[0]
-
-
-# householder_product(a, taus): the product of the reflections whose vectors stand below the diagonal of `a`.
-
-
-def _product_types(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
-    check_matrices("householder_product", a)
-    *batch, m, n = a.shape
-    if taus.dtype != a.dtype or taus.shape[:-1] != tuple(batch) or not taus.shape[-1] <= n <= m:
-        raise ValueError(
-            "lax.linalg.householder_product takes a (..., m, n) and taus (..., k) of one dtype, with k <= n <= m, "
-            f"got a {a.str_short()} and taus {taus.str_short()}"
-        )
-    return a.strong
-
-
-def _product_host(a: Any, taus: Any) -> Any:
-    *batch, _, n = a.shape
-    if not a.size:
-        return a
-    orgqr = _scipy("ungqr" if is_complex(a) else "orgqr", a.dtype.char)
-    out = np.empty(a.shape, a.dtype)
-    for i in np.ndindex(*batch):
-        out[i] = orgqr(a[i], taus[i], lwork=32 * n)[0]
-    return out
-
-
-def _product_lower(ctx: Context, a: Value, taus: Value) -> Value:
-    lapack.require_cpu(ctx, "householder_product")
-    return lapack.call(ctx, "orgqr", [(a, 2), (taus, 1)], [(a.aval, 2)], in_place=[(0, 0)])[0] if a.aval.size else a
-
-
-householder_product_p = Primitive("householder_product")
-householder_product_p.abstract_eval = _product_types
-householder_product_p.host = _product_host
-householder_product_p.batch = batch_in_front(householder_product_p)
-householder_product_p.lower = _product_lower
-
-
-@api_boundary
-def householder_product(a: Any, taus: Any) -> Any:
-    """The first columns of a product of elementary reflections ``I - tau v v^H``, as LAPACK's geqrf stores them.
-
-    Parameters
-    ----------
-    a : array (..., m, n), n <= m
-        Column i holds the vector of reflection i below the diagonal; it is 1 on the diagonal and 0 above.
-    taus : array (..., k), k <= n
-        The factors tau.
-
-    Returns
-    -------
-    Array (..., m, n) with orthonormal columns.
-    """
-    return householder_product_p.bind(a, taus)
-
-
-# geqrf(x): [R with the vectors of the reflections below its diagonal, their factors], what householder_product takes.
-
-
-def _geqrf_types(x: ShapedArray) -> list[ShapedArray]:
-    check_matrices("geqrf", x)
-    return [x.strong, ShapedArray((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
-
-
-def _geqrf_host(x: Any) -> list[Any]:
-    packed, taus = np.linalg.qr(x, "raw")
-    return [packed.swapaxes(-1, -2), taus]
-
-
-def _geqrf_lower(ctx: Context, x: Value) -> list[Value]:
-    lapack.require_cpu(ctx, "geqrf")
-    packed, taus = ctx.outs
-    if not x.aval.size:
-        return [x, ctx.full(taus.shape, 0, taus.dtype)]
-    return lapack.call(ctx, "geqrf", [(x, 2)], [(packed, 2), (taus, 1)], in_place=[(0, 0)])
-
-
-geqrf_p = Primitive("geqrf", multiple_results=True)
-geqrf_p.abstract_eval = _geqrf_types
-geqrf_p.host = _geqrf_host
-geqrf_p.batch = batch_in_front(geqrf_p)
-geqrf_p.lower = _geqrf_lower
-
 
 # qr(x): [Q, R], with pivoting [Q, R, permutation of the columns].
 
@@ -148,38 +59,35 @@ def _host(x: Any, *, full_matrices: bool, pivoting: bool) -> list[Any]:
 def _pivoted(x: Any, k: int) -> tuple[Any, Any, Any]:
     """One matrix, k columns of Q."""
     m, n = x.shape
-    packed, order, taus, _, _ = _scipy("geqp3", x.dtype.char)(x)
+    packed, order, taus, _, _ = scipy_routine("geqp3", x.dtype.char)(x)
     a = np.zeros((m, k), x.dtype)
     a[:, : min(n, k)] = packed[:, :k]
-    return _product_host(a, taus), np.triu(packed[:k]), order - 1
+    return product_host(a, taus), np.triu(packed[:k]), order - 1
 
 
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, full_matrices: bool, pivoting: bool) -> Any:
     """``dQ = Q S + (1 - Q Q^H) dA R^-1``, ``dR = Q^H dA - S R`` (Walter and Lehmann 2010, arXiv:1001.1654).
 
     S is skew Hermitian with the strict lower triangle of ``M = Q^H dA R^-1``, since ``M - S = dR R^-1`` is upper
-    triangular with a real diagonal, as is R. Of a wide matrix the first columns determine Q.
+    triangular with a real diagonal, as is R. Of a wide matrix the first columns determine Q. Of a full Q
+    with more columns than `x` only the span of the rest is determined; among themselves they don't rotate.
     """
     (x,), (t,) = primals, ts
     q, r, *order = outs = qr_p.bind(x, full_matrices=full_matrices, pivoting=pivoting)
     if type(t) is Zero:
         return outs, [zero_of(o) for o in outs]
     *_, m, n = x.shape
-    if full_matrices and m > n:
-        raise NotImplementedError(
-            f"the derivative of lax.linalg.qr with full_matrices=True needs m <= n, got m = {m}, n = {n}: of the last "
-            "m - n columns of Q only the span is determined; use full_matrices=False"
-        )
     if pivoting:
         t = transposed(permuted(transposed(t), order[0]))
     k = min(m, n)
     first = block(t, (0, m), (0, k)) if k < n else t
-    y = solve(block(r, (0, k), (0, k)) if k < n else r, first, left_side=False, lower=False)
+    y = solve(r if r.shape[-2:] == (k, k) else block(r, (0, k), (0, k)), first, left_side=False, lower=False)
     qh = adjoint(q)
     overlap = matmul(qh, y)
-    skew = _skew(overlap)
-    tq = matmul(q, skew if m <= n else sub_p.bind(skew, overlap))
-    if m > n:
+    thin = m > n and not full_matrices
+    skew = _skew(resized(overlap, q.shape[-1], q.shape[-1]))
+    tq = matmul(q, sub_p.bind(skew, overlap) if thin else skew)
+    if thin:
         tq = add_p.bind(tq, y)
     tr = sub_p.bind(matmul(qh, t), matmul(skew, r))
     return outs, [tq, tr, *(zero_of(o) for o in order)]
@@ -245,6 +153,9 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
     q, r : arrays
         Q with orthonormal columns, R upper triangular; the diagonal of R is real and may be negative.
     p : int32 array (..., n), only with `pivoting`
+
+    Derivatives exist where the first min(m, n) columns are independent. Of a full Q with m > n the span of
+    the last columns has one, and they are taken not to rotate inside it.
 
     Examples
     --------

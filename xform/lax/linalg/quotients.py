@@ -49,6 +49,7 @@ from xform.lax.slicing import concatenate_p
 #
 #     columns      Q w = x             d_ij = w_j          Q_ij = x_ij / d_ij
 #     commutator   Q w - w Q = x       d_ij = w_j - w_i    the same
+#     anticommutator   Q w + w Q = x   d_ij = w_j + w_i    the same
 #     rotation     the same with Hermitian x, of which Q is the skew Hermitian solution
 #     rotations    Y w - w Z = x       d = [w_j - w_i, w_j + w_i]
 #                  with Q = [Y, Z], both skew Hermitian; x's diagonal is missing in it
@@ -166,6 +167,8 @@ def _coupling(q: Any, tw: Any, kind: str, pullback: bool) -> Any:
     """What a tangent of w adds to the equation's right-hand side."""
     if kind == "columns":
         return scaled(matmul(q, tw), -1)
+    if kind == "anticommutator":
+        return scaled(add_p.bind(matmul(tw, q), matmul(q, tw)), -1)
     if kind != "rotations":
         return sub_p.bind(matmul(tw, q), matmul(q, tw))
     if pullback:

@@ -55,6 +55,17 @@ class Windows:
         new = zip(vars(self).values(), (1, 1, (0, 0), 1, 1), strict=True)
         return Windows(*(insert(values, value) for values, value in new))
 
+    def one_by_one(self) -> "list[Windows]":
+        """Windows along one axis each, the last axis first, that do the same one after the other."""
+        out = []
+        rest = list(zip(*vars(self).values(), strict=True))
+        trivial = (1, 1, (0, 0), 1, 1)
+        for axis in reversed(range(len(rest))):
+            if rest[axis] != trivial:
+                fields = [rest[axis] if i == axis else trivial for i in range(len(rest))]
+                out.append(Windows(*zip(*fields, strict=True)))
+        return out
+
     def taps(self) -> Iterator[tuple[int, ...]]:
         """The places in a window, in row-major order."""
         return itertools.product(*map(range, self.dimensions))
@@ -93,6 +104,16 @@ def check_windows(name: str, avals: Sequence[ShapedArray], windows: Windows) -> 
 # A window is reduced axis by axis, and along an axis in few steps: windows of twice the length are made of two.
 
 
+def doubles(window: int, stride: int) -> bool:
+    """Whether it takes less to make windows of windows of half the length, than to go through their elements."""
+    return window > 2 * stride * window.bit_length()
+
+
+def along_steps(window: int, stride: int) -> int:
+    """About how many operations `along` does."""
+    return 2 * window.bit_length() if doubles(window, stride) else window
+
+
 def along(
     combine: Callable[[Any, Any], Any],
     take: Callable[[Any, int, int, int, int], Any],
@@ -107,7 +128,7 @@ def along(
 
     ``take(x, axis, start, count, step)`` takes elements.
     """
-    if window <= 2 * stride * window.bit_length():
+    if not doubles(window, stride):
         out = take(x, axis, 0, count, stride)
         for k in range(1, window):
             out = combine(out, take(x, axis, k * dilation, count, stride))
@@ -147,7 +168,8 @@ def lower_windows(
     shape = windows.shape(xs[0].shape)
     if 0 in shape:
         return [ctx.broadcast(i, shape) for i in init]
-    if any(n < 0 for pair in windows.padding for n in pair):  # it can't crop
+    # It can't crop, and is slow with gaps.
+    if any(n < 0 for pair in windows.padding for n in pair) or any(b > 1 for b in windows.base_dilation):
         xs = [_dilate(ctx, x, i, windows=windows) for x, i in zip(xs, init, strict=True)]
         ones = (1,) * len(shape)
         windows = Windows(windows.dimensions, windows.strides, ((0, 0),) * len(shape), ones, windows.dilation)

@@ -8,26 +8,29 @@ from typing import Any
 
 import numpy as np
 
+from xform.core import tree
 from xform.core.array import get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer
 from xform.interpreters.jet import linear, locally_linear
-from xform.interpreters.lowering import Context, Value
+from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
+from xform.lax.arithmetic import add_p, max_p, min_p
+from xform.lax.barriers import optimization_barrier_p
 from xform.lax.convolution.dimensions import as_ints, as_pads, dilated
 from xform.lax.reductions import accumulator, elementwise_combine, highest, lowest, scalar_program
-from xform.lax.shapes import broadcast_in_dim, full, linear_jvp
-from xform.lax.strided import take_every
-from xform.lax.windows.geometry import Windows, along, check_windows, dilate, lower_windows, take_host
-from xform.lax.windows.selection import select_and_gather_add_p
+from xform.lax.shapes import broadcast_in_dim, full, linear_jvp, reshape
+from xform.lax.strided import dilate_and_pad, take_every
+from xform.lax.windows.geometry import Windows, along, along_steps, check_windows, dilate, lower_windows, take_host
+from xform.lax.windows.selection import UNROLLED, select_and_gather_add_p
 
 # Sums and extremes of windows
 
 
 def _reduce_window(
-    name: str, ufunc: np.ufunc, operation: str, identity: Callable[[np.dtype], Any], accepts: str
+    name: str, ufunc: np.ufunc, combine: Primitive, operation: str, identity: Callable[[np.dtype], Any], accepts: str
 ) -> Primitive:
     """Define the reduction of windows by a ufunc; gaps and padding hold its identity."""
     p = Primitive(name)
@@ -50,25 +53,53 @@ def _reduce_window(
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[int], *, windows: Windows) -> Any:
         return p.bind(args[0], windows=windows.with_axis(dims[0])), dims[0]
 
+    def by_axes(x: Any, *, windows: Windows) -> Any:
+        shape = windows.shape(x.shape)
+        x = windows.pad(x, identity(x.dtype))
+        for axis, (count, k, s, d) in enumerate(
+            zip(shape, windows.dimensions, windows.strides, windows.dilation, strict=True)
+        ):
+            x = along(combine.bind, take_every, x, axis, count, k, s, d)
+        return x
+
+    lower_by_axes = lower_as(by_axes)
+
     def lower(ctx: Context, x: Value, *, windows: Windows) -> Value:
         out, wide = ctx.out, accumulator(x.dtype)
+        x = ctx.convert(x, wide)
+        few = all(along_steps(k, s) <= UNROLLED for k, s in zip(windows.dimensions, windows.strides, strict=True))
+        if ctx.platform == "cpu" and few and 0 not in out.shape:
+            # Else what makes the operand may be fused, and computed for each element of the window.
+            x = ctx.op("optimization_barrier", [x], x.aval)
+            return ctx.convert(lower_by_axes(ctx, x, windows=windows), out.dtype)
         start = ctx.constant(identity(wide), wide)
-        reduced = lower_windows(
-            ctx, [ctx.convert(x, wide)], [start], windows, lambda ctx, a, b: [ctx.op(operation, [a, b], a.aval)]
-        )
-        return ctx.convert(reduced[0], out.dtype)
+        body = lambda ctx, a, b: [ctx.op(operation, [a, b], a.aval)]  # noqa: E731
+        return ctx.convert(lower_windows(ctx, [x], [start], windows, body)[0], out.dtype)
 
     p.abstract_eval, p.host, p.batch, p.lower = types, host, batch, lower
     return p
 
 
+def _repeat(ct: Any, shape: Sequence[int], windows: Windows) -> Any:
+    """The cotangent of windows that lie side by side: each element is repeated."""
+    counts, sizes = ct.shape, windows.dimensions
+    (ct,) = optimization_barrier_p.bind(ct)  # else what makes it may be fused, and computed for each repetition
+    pairs = [n for pair in zip(counts, sizes, strict=True) for n in pair]
+    ct = broadcast_in_dim(ct, pairs, range(0, len(pairs), 2))
+    ct = reshape(ct, [p * k for p, k in zip(counts, sizes, strict=True)])
+    pads = [(-low, n + low - m) for n, m, (low, _) in zip(shape, ct.shape, windows.padding, strict=True)]
+    return dilate_and_pad(ct, pads, (1,) * len(pads), range(len(pads)), 0)
+
+
 def _sum_transpose(ct: Any, x: Any, *, windows: Windows) -> list[Any]:
     if 0 in get_aval(ct).shape:
         return [full(x.aval.shape, 0, x.aval.dtype)]
+    if windows.strides == windows.dimensions and {*windows.base_dilation, *windows.dilation} <= {1}:
+        return [_repeat(ct, x.aval.shape, windows)]
     return [reduce_window_sum_p.bind(ct, windows=windows.transposed(x.aval.shape))]
 
 
-reduce_window_sum_p = _reduce_window("reduce_window_sum", np.add, "add", lambda dtype: 0, "number")
+reduce_window_sum_p = _reduce_window("reduce_window_sum", np.add, add_p, "add", lambda dtype: 0, "number")
 reduce_window_sum_p.jvp = lambda primals, ts, *, windows: linear_jvp(
     reduce_window_sum_p, primals[0], ts[0], {"windows": windows}
 )
@@ -76,8 +107,10 @@ reduce_window_sum_p.jet = linear(reduce_window_sum_p)
 reduce_window_sum_p.transpose = _sum_transpose
 
 
-def _extreme(name: str, ufunc: np.ufunc, operation: str, which: str, identity: Callable[[np.dtype], Any]) -> Primitive:
-    p = _reduce_window(name, ufunc, operation, identity, "real")
+def _extreme(
+    name: str, ufunc: np.ufunc, combine: Primitive, which: str, identity: Callable[[np.dtype], Any]
+) -> Primitive:
+    p = _reduce_window(name, ufunc, combine, ufunc.__name__, identity, "real")
 
     def jvp(primals: Sequence[Any], ts: Sequence[Any], *, windows: Windows) -> Any:
         (x,), (t,) = primals, ts
@@ -90,8 +123,8 @@ def _extreme(name: str, ufunc: np.ufunc, operation: str, which: str, identity: C
     return p
 
 
-reduce_window_max_p = _extreme("reduce_window_max", np.maximum, "maximum", "max", lowest)
-reduce_window_min_p = _extreme("reduce_window_min", np.minimum, "minimum", "min", highest)
+reduce_window_max_p = _extreme("reduce_window_max", np.maximum, max_p, "max", lowest)
+reduce_window_min_p = _extreme("reduce_window_min", np.minimum, min_p, "min", highest)
 
 
 # The public functions
@@ -165,9 +198,11 @@ def reduce_window(
     xs, init, treedef, combine, operation = scalar_program(name, operand, init_value, computation)
     aval = get_aval(xs[0])
     windows = _windows(name, aval.shape, window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    if operation in _MONOIDS and not isinstance(init[0], Tracer):
+    start = tree.leaves(init_value)[0]
+    if operation in _MONOIDS and not isinstance(start, Tracer):
         p, identity, accepts = _MONOIDS[operation]
-        if families.KINDS[accepts](aval.dtype) and host_value(init[0]) == np.asarray(identity(aval.dtype), aval.dtype):
+        start = np.asarray(host_value(start)).astype(aval.dtype)
+        if families.KINDS[accepts](aval.dtype) and start == np.asarray(identity(aval.dtype), aval.dtype):
             return treedef.unflatten([p.bind(xs[0], windows=windows)])
     shape = windows.shape(aval.shape)
     out = [broadcast_in_dim(i, shape, ()) for i in init]

@@ -25,13 +25,14 @@ from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
 from xform.lax.reductions import accumulator, highest, lowest
 from xform.lax.shapes import convert, full
 from xform.lax.slicing import pad_p
-from xform.lax.strided import dilate_and_pad, interleave, take_every
+from xform.lax.strided import dilate_and_pad, take_every, weave
 from xform.lax.windows.geometry import Windows, check_windows, lower_windows
 
-UNROLLED = 64  # elements of a window up to which each is an operation of its own
+UNROLLED = 128  # elements of a window along an axis up to which each is an operation of its own
 
 
-# NaN is more extreme than any number; gaps and padding are less extreme.
+# NaN is more extreme than any number; gaps and padding are less extreme. Axes are treated one by one: the first element
+# of a window that attains the extreme is in the first of its rows that does.
 
 
 _has_nan = families.KINDS["float"]
@@ -41,26 +42,28 @@ def _worst(select: str, dtype: np.dtype) -> Any:
     return lowest(dtype) if select == "max" else highest(dtype)
 
 
-def _first_places(x: np.ndarray, counts: tuple[int, ...], select: str, windows: Windows) -> np.ndarray:
-    """For each window of a padded array, the number of the element that is selected."""
-    compare = np.greater if select == "max" else np.less
+def _first_places(
+    x: np.ndarray, counts: tuple[int, ...], select: str, windows: Windows
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each window of a padded array, the element that is selected, and its number."""
+    compare = np.less_equal if select == "max" else np.greater_equal
     index = np.zeros(counts, np.min_scalar_type(math.prod(windows.dimensions)))
-    best = None
+    best: Any = None
     for k, tap in enumerate(windows.taps()):
         new = x[windows.places(tap, counts)]
         if best is None:
             best = new.copy()
             continue
-        better = compare(new, best)
+        better = ~compare(new, best)
         if x.dtype.kind not in "iub":
-            better |= (new != new) & (best == best)
+            better &= best == best
         np.copyto(best, new, where=better)
-        index[better] = k
-    return index
+        np.copyto(index, index.dtype.type(k), where=better)
+    return best, index
 
 
 def _select(x: Any, counts: tuple[int, ...], select: str, windows: Windows, values: Callable[[int, Any], Any]) -> Any:
-    """Of ``values(k, tap)``, for each window that which belongs to the selected element, in terms of primitives."""
+    """For each window the selected element, and its ``values(k, tap)``, in terms of primitives."""
     compare = gt_p if select == "max" else lt_p
     best = out = None
     for k, tap in enumerate(windows.taps()):
@@ -72,7 +75,7 @@ def _select(x: Any, counts: tuple[int, ...], select: str, windows: Windows, valu
         if _has_nan(x.dtype):
             better = or_p.bind(better, and_p.bind(ne_p.bind(new, new), eq_p.bind(best, best)))
         best, out = select_n_p.bind(better, best, new), select_n_p.bind(better, out, value)
-    return out
+    return best, out
 
 
 # select_and_gather_add(tangents, operand): of each window, the tangent that stands where the operand's extreme is.
@@ -89,14 +92,16 @@ def _gather_types(t: ShapedArray, x: ShapedArray, *, select: str, windows: Windo
 
 
 def _gather_host(t: Any, x: Any, *, select: str, windows: Windows) -> Any:
-    counts = windows.shape(x.shape)
-    out = np.zeros(counts, t.dtype)
-    if out.size:
-        index = _first_places(windows.pad_host(x, _worst(select, x.dtype)), counts, select, windows)
-        t = windows.pad_host(t, 0)
-        for k, tap in enumerate(windows.taps()):
-            np.copyto(out, t[windows.places(tap, counts)], where=index == k)
-    return out
+    if 0 in windows.shape(x.shape):
+        return np.zeros(windows.shape(x.shape), t.dtype)
+    for axis in windows.one_by_one():
+        counts = axis.shape(x.shape)
+        x, index = _first_places(axis.pad_host(x, _worst(select, x.dtype)), counts, select, axis)
+        t, out = axis.pad_host(t, 0), np.zeros(counts, t.dtype)
+        for k, tap in enumerate(axis.taps()):
+            np.copyto(out, t[axis.places(tap, counts)], where=index == k)
+        t = out
+    return t
 
 
 def _gather_transpose(ct: Any, t: Any, x: Any, *, select: str, windows: Windows) -> list[Any]:
@@ -123,18 +128,27 @@ def _select_batch(p: Primitive) -> Callable[..., Any]:
     return batch
 
 
-@lower_as
 def _gather_unrolled(t: Any, x: Any, *, select: str, windows: Windows) -> Any:
-    counts = windows.shape(x.shape)
-    x, t = _pad(x, select, windows), windows.pad(t, 0)
-    return _select(x, counts, select, windows, lambda k, tap: windows.elements(t, tap, counts))
+    for axis in windows.one_by_one():
+        x, t = _gather_along(_pad(x, select, axis), axis.pad(t, 0), axis.shape(x.shape), select, axis)
+    return t
+
+
+def _gather_along(x: Any, t: Any, counts: tuple[int, ...], select: str, axis: Windows) -> tuple[Any, Any]:
+    return _select(x, counts, select, axis, lambda k, tap: axis.elements(t, tap, counts))
+
+
+def _lower_unrolled(ctx: Context, function: Callable[..., Any], source: Value, x: Value, **params: Any) -> Value:
+    """Without the barrier what makes the operands may be fused, and computed for each element of the window."""
+    operands = ctx.op("optimization_barrier", [source, x], [source.aval, x.aval])
+    return lower_as(function)(ctx, *operands, **params)
 
 
 def _gather_lower(ctx: Context, t: Value, x: Value, *, select: str, windows: Windows) -> Value:
     if 0 in ctx.out.shape:
         return ctx.full(ctx.out.shape, 0, t.dtype)
-    if ctx.platform == "cpu" and math.prod(windows.dimensions) <= UNROLLED:
-        return _gather_unrolled(ctx, t, x, select=select, windows=windows)
+    if ctx.platform == "cpu" and max(windows.dimensions, default=1) <= UNROLLED:
+        return _lower_unrolled(ctx, _gather_unrolled, t, x, select=select, windows=windows)
     init = [ctx.constant(_worst(select, x.dtype), x.dtype), ctx.constant(0, t.dtype)]
 
     def body(ctx: Context, a: Value, ta: Value, b: Value, tb: Value) -> list[Value]:
@@ -172,17 +186,21 @@ def _scatter_types(source: ShapedArray, x: ShapedArray, *, select: str, windows:
 def _scatter_host(source: Any, x: Any, *, select: str, windows: Windows) -> Any:
     if not source.size or not x.size:
         return np.zeros(x.shape, source.dtype)
-    counts, wide = source.shape, accumulator(source.dtype)
-    padded = windows.pad_host(x, _worst(select, x.dtype))
-    index = _first_places(padded, counts, select, windows)
-    out = np.zeros(padded.shape, wide)
-    for k, tap in enumerate(windows.taps()):
-        region = out[windows.places(tap, counts)]
-        np.add(region, source, out=region, where=index == k)
-    crop = tuple((-low, -high, 0) for low, high in windows.padding)
-    if any(map(any, crop)):
-        out = pad_p.host(out, 0, padding_config=crop)
-    return out[tuple(slice(None, None, b) for b in windows.base_dilation)].astype(source.dtype, copy=False)
+    stages = []
+    for axis in windows.one_by_one():
+        padded = axis.pad_host(x, _worst(select, x.dtype))
+        x, index = _first_places(padded, axis.shape(x.shape), select, axis)
+        stages.append((axis, index, padded.shape))
+    out = source.astype(accumulator(source.dtype), copy=False)
+    for axis, index, shape in reversed(stages):
+        total = np.zeros(shape, out.dtype)
+        for k, tap in enumerate(axis.taps()):
+            region = total[axis.places(tap, out.shape)]
+            np.add(region, out, out=region, where=index == k)
+        crop = tuple((-low, -high, 0) for low, high in axis.padding)
+        out = pad_p.host(total, 0, padding_config=crop) if any(map(any, crop)) else total
+        out = out[tuple(slice(None, None, b) for b in axis.base_dilation)]
+    return out.astype(source.dtype, copy=False)
 
 
 def _scatter_transpose(ct: Any, source: Any, x: Any, *, select: str, windows: Windows) -> list[Any]:
@@ -203,43 +221,41 @@ def _unpad(out: Any, windows: Windows) -> Any:
     return out
 
 
-@lower_as
 def _scatter_unrolled(source: Any, x: Any, *, select: str, windows: Windows) -> Any:
-    """For each place in a window, the sources of the windows that selected it, moved there.
+    stages = []
+    for axis in windows.one_by_one():
+        counts = axis.shape(x.shape)
+        x = _pad(x, select, axis)
+        shape = x.shape
+        x, index = _index_along(x, counts, select, axis)
+        stages.append((axis, index, shape))
+    out = convert(source, accumulator(source.dtype))
+    for axis, index, shape in reversed(stages):
+        out = _unpad(_scatter_along(out, index, shape, axis), axis)
+    return convert(out, source.dtype)
+
+
+def _index_along(x: Any, counts: tuple[int, ...], select: str, axis: Windows) -> tuple[Any, Any]:
+    return _select(x, counts, select, axis, lambda k, tap: full(counts, np.int32(k), np.int32))
+
+
+def _scatter_along(source: Any, index: Any, shape: tuple[int, ...], axis: Windows) -> Any:
+    """For each place in a window, the sources of the windows that selected it, moved there, in a padded array.
 
     With strides, the elements fall into classes that different places in the windows reach; these are interleaved.
     """
-    counts, dtype = source.shape, source.dtype
-    source, x = convert(source, accumulator(dtype)), _pad(x, select, windows)
-    numbers = np.arange(math.prod(windows.dimensions), dtype=np.int32)
-    index = _select(x, counts, select, windows, lambda k, tap: full(counts, numbers[k], np.int32))
-    zero = np.zeros((), source.dtype)[()]
+    counts, zero = source.shape, np.zeros((), source.dtype)[()]
     classes: dict[tuple[int, ...], Any] = {}
-    for k, tap in enumerate(windows.taps()):
+    for k, tap in enumerate(axis.taps()):
         at, pads = [], []
-        for t, d, s, n, count in zip(tap, windows.dilation, windows.strides, x.shape, counts, strict=True):
+        for t, d, s, n, count in zip(tap, axis.dilation, axis.strides, shape, counts, strict=True):
             shift, first = divmod(t * d, s)
             at.append(first)
             pads.append((shift, -(-(n - first) // s) - count - shift))
-        term = select_n_p.bind(eq_p.bind(index, numbers[k]), zero, source)
+        term = select_n_p.bind(eq_p.bind(index, np.int32(k)), zero, source)
         term = dilate_and_pad(term, pads, [1] * len(pads), range(len(pads)), 0)
         classes[tuple(at)] = add_p.bind(classes[tuple(at)], term) if tuple(at) in classes else term
-    out = _weave(classes, windows.strides, x.shape, ())
-    return convert(_unpad(out, windows), dtype)
-
-
-def _weave(
-    classes: dict[tuple[int, ...], Any], strides: Sequence[int], shape: Sequence[int], at: tuple[int, ...]
-) -> Any:
-    """Interleave the classes of elements, one axis after the other; missing ones are zero."""
-    axis = len(at)
-    if axis == len(shape):
-        if at in classes:
-            return classes[at]
-        dtype = next(iter(classes.values())).dtype
-        return full([-(-(n - i) // s) for n, i, s in zip(shape, at, strides, strict=True)], 0, dtype)
-    pieces = [_weave(classes, strides, shape, (*at, i)) for i in range(min(strides[axis], shape[axis]))]
-    return interleave(pieces, axis, shape[axis])
+    return weave(classes, range(len(counts)), axis.strides, shape, source.dtype)
 
 
 _lower_pad, _lower_unpad = lower_as(_pad), lower_as(_unpad)
@@ -248,9 +264,9 @@ _lower_pad, _lower_unpad = lower_as(_pad), lower_as(_unpad)
 def _scatter_lower(ctx: Context, source: Value, x: Value, *, select: str, windows: Windows) -> Value:
     if 0 in source.shape or 0 in x.shape:
         return ctx.full(ctx.out.shape, 0, source.dtype)
-    unrolled = ctx.platform == "cpu" and math.prod(windows.dimensions) <= UNROLLED
+    unrolled = ctx.platform == "cpu" and max(windows.dimensions, default=1) <= UNROLLED
     if unrolled or any(d > 1 for d in windows.dilation):
-        return _scatter_unrolled(ctx, source, x, select=select, windows=windows)
+        return _lower_unrolled(ctx, _scatter_unrolled, source, x, select=select, windows=windows)
     out, wide = ctx.out, accumulator(source.dtype)
     padded = _lower_pad(ctx, x, select=select, windows=windows)
     scalar, selected = ShapedArray((), wide), ShapedArray((), x.dtype)

@@ -1,9 +1,8 @@
-"""Special functions of real numbers, elementwise: the error functions, and the logarithm of the gamma function with its
-derivatives.
+"""The error functions.
 
 Hosts take them from SciPy, which is imported at the first call.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.transcendental`.
+May import: `lax.special.formulas`, the elementwise modules of `lax`.
 """
 
 from typing import Any
@@ -11,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from xform.core.errors import api_boundary
-from xform.interpreters.lowering import Context, Value, lower_as
+from xform.interpreters.lowering import lower_as
 from xform.lax.accuracy import Accuracy
-from xform.lax.arithmetic import abs, add, add_p, div, mul, mul_p, neg, neg_p, sub
+from xform.lax.arithmetic import abs, add, div, min, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import eq, lt, select
-from xform.lax.families import apply, compare, constant, elementwise
-from xform.lax.powers import sqrt, square_p
+from xform.lax.families import apply, constant, elementwise
+from xform.lax.powers import sqrt, square, square_p
+from xform.lax.rounding import reduce_precision
 from xform.lax.shapes import full_like
-from xform.lax.transcendental import exp_p, log
+from xform.lax.special import tables
+from xform.lax.special.formulas import evaluate, horner, host_as, replaced
+from xform.lax.transcendental import exp, exp_p, log
 
 
 def _gaussian(x: Any) -> Any:
@@ -32,18 +34,6 @@ def _erf_host(x: Any) -> Any:
     return special.erf(x)
 
 
-def _erfc_host(x: Any) -> Any:
-    from scipy import special
-
-    return special.erfc(x)
-
-
-def _erf_inv_host(x: Any) -> Any:
-    from scipy import special
-
-    return np.copysign(special.erfinv(x), x)  # SciPy's has no -0.0
-
-
 erf_p = elementwise(
     "erf",
     _erf_host,
@@ -53,12 +43,54 @@ erf_p = elementwise(
     widen=True,
 )
 
+
+def gaussian_tail(a: Any) -> Any:
+    """exp(-a^2) for 0 <= a < 28, without the error of a rounded square."""
+    high = reduce_precision(a, 11, 25) if a.dtype == np.float64 else reduce_precision(a, 8, 11)  # has an exact square
+    rest = mul(sub(high, a), add(high, a))  # small
+    return mul(exp(neg(square(high))), horner(rest, [1.0, 1.0, 0.5, 1 / 6, 1 / 24]))
+
+
+def scaled_erfc(a: Any) -> Any:
+    """exp(a^2) erfc(a) for 0 <= a < 28.
+
+    M. Shepherd, J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < inf", Mathematics of
+    Computation 36 (1981) 249-253, https://doi.org/10.1090/S0025-5718-1981-0595058-X
+    """
+    return div(evaluate(tables.ERFCX, div(sub(a, 4.0), add(a, 4.0))), add(mul(a, 2.0), 1.0))
+
+
+def _erfc(x: Any) -> Any:
+    a = min(abs(x), 27.5)
+    tail = mul(gaussian_tail(a), scaled_erfc(a))
+    near = sub(1.0, mul(x, evaluate(tables.ERF, min(square(x), 0.25))))
+    return select(lt(a, 0.5), near, select(lt(x, 0.0), sub(2.0, tail), tail))
+
+
+_erfc_formula = host_as(_erfc)
+
+
+def _erfc_host(x: Any) -> Any:
+    from scipy import special
+
+    y = special.erfc(x)
+    if x.dtype != np.float64:
+        return y
+    # SciPy takes exp(-x^2) of the rounded square; what was cut off is computed from halves of 26 bits.
+    a = np.clip(x, 1, 27.5)
+    high = (a * 134217729.0) - (a * 134217729.0 - a)
+    low = a - high
+    rest = ((high * high - a * a) + 2 * high * low) + low * low
+    y = np.where(x > 1, y * (1 - rest), y)
+    return replaced(y, (x > 0.5) & (x <= 1), _erfc_formula, x)
+
+
 erfc_p = elementwise(
     "erfc",
     _erfc_host,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(_gaussian(x))),
-    lower="chlo.erfc",
+    lower=lower_as(_erfc),
     widen=True,
 )
 
@@ -121,88 +153,18 @@ def _erf_inv_polynomial(x: Any) -> Any:
     return select(eq(abs(x), 1.0), mul(x, np.inf), mul(value, x))
 
 
+def _erf_inv_host(x: Any) -> Any:
+    from scipy import special
+
+    return np.copysign(special.erfinv(x), x)  # SciPy's has no -0.0
+
+
 erf_inv_p = elementwise(
     "erf_inv",
     _erf_inv_host,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(exp_p.bind(square_p.bind(ans)), constant(ans, np.sqrt(np.pi) / 2))),
     lower=lower_as(_erf_inv_polynomial),
-    widen=True,
-)
-
-
-def _lgamma_host(x: Any) -> Any:
-    from scipy import special
-
-    return np.where(np.isneginf(x), x.dtype.type(np.inf), special.gammaln(x))
-
-
-lgamma_p = elementwise(
-    "lgamma",
-    _lgamma_host,
-    accepts="float",
-    jvp=lambda g, ans, x: mul_p.bind(g, digamma_p.bind(x)),
-    lower="chlo.lgamma",
-    widen=True,
-)
-
-
-def _digamma_host(x: Any) -> Any:
-    from scipy import special
-
-    return special.digamma(x)
-
-
-def _digamma_lower(ctx: Context, x: Value) -> Value:
-    y = ctx.op("chlo.digamma", [x], ctx.out)  # NaN at 0
-    pole = ctx.op("divide", [ctx.full(x.shape, -1, x.dtype), x], ctx.out)
-    return ctx.op("select", [compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "EQ"), pole, y], ctx.out)
-
-
-digamma_p = elementwise(
-    "digamma",
-    _digamma_host,
-    accepts="float",
-    jvp=lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
-    lower=_digamma_lower,
-    widen=True,
-)
-
-
-def _polygamma_host(m: Any, x: Any) -> Any:
-    from scipy import special
-
-    order = m + m.dtype.type(1)
-    odd = m % 2 == 1
-    value = np.where(odd, 1, -1) * special.gamma(order) * special.zeta(order, x) + 0.0  # not -0.0
-    value = np.where((x <= 0) & (x == np.floor(x)), np.where(odd, np.inf, np.nan), value)  # poles
-    value = np.where((m < 0) | (m != np.floor(m)), np.nan, value)
-    return np.where(m == 0, special.digamma(x), value).astype(x.dtype)
-
-
-def _polygamma_corrected(m: Any, x: Any, y: Any) -> Any:
-    # At infinity, and of digamma at 0, XLA has NaN.
-    digamma = eq(m, 0.0)
-    y = select(eq(x, np.inf), select(digamma, x, mul(0.0, m)), y)
-    return select(eq(x, 0.0), select(digamma, div(-1.0, x), y), y)
-
-
-_lower_polygamma_corrected = lower_as(_polygamma_corrected)
-
-
-def _polygamma_lower(ctx: Context, m: Value, x: Value) -> Value:
-    return _lower_polygamma_corrected(ctx, m, x, ctx.op("chlo.polygamma", [m, x], ctx.out))
-
-
-polygamma_p = elementwise(
-    "polygamma",
-    _polygamma_host,
-    accepts="float",
-    jvp=[
-        None,
-        lambda g, ans, m, x: mul_p.bind(g, polygamma_p.bind(add_p.bind(m, constant(ans, 1)), x)),
-    ],
-    lower=_polygamma_lower,
     widen=True,
 )
 
@@ -223,28 +185,3 @@ def erfc(x: Any, *, accuracy: Accuracy = None) -> Any:
 def erf_inv(x: Any) -> Any:
     """Elementwise inverse of `erf`; infinite at -1 and 1, NaN beyond."""
     return apply(erf_inv_p, x)
-
-
-@api_boundary
-def lgamma(x: Any) -> Any:
-    """Elementwise logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
-    return apply(lgamma_p, x)
-
-
-@api_boundary
-def digamma(x: Any) -> Any:
-    """Elementwise derivative of `lgamma`."""
-    return apply(digamma_p, x)
-
-
-@api_boundary
-def polygamma(m: Any, x: Any) -> Any:
-    """Elementwise m-th derivative of `digamma`, for m = 0, 1, 2, ... as floats; there is no derivative in `m`.
-
-    Examples
-    --------
-    >>> from xform import lax
-    >>> round(float(lax.polygamma(1.0, 1.0)), 12), round(np.pi**2 / 6, 12)
-    (1.644934066848, 1.644934066848)
-    """
-    return apply(polygamma_p, m, x)

@@ -1,0 +1,30 @@
+"""Which values a gradient keeps, and which it computes again.
+
+May import: `api.checkpoint`, `lax.checkpoint`.
+"""
+
+from xform.api.checkpoint import (
+    Offloadable,
+    Recompute,
+    Saveable,
+    checkpoint,
+    checkpoint_policies,
+    print_saved_residuals,
+    saved_residuals,
+)
+from xform.lax.checkpoint import checkpoint_name, name_p
+
+remat = checkpoint
+
+__all__ = [
+    "Offloadable",
+    "Recompute",
+    "Saveable",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
+    "name_p",
+    "print_saved_residuals",
+    "remat",
+    "saved_residuals",
+]

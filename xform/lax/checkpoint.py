@@ -1,0 +1,187 @@
+"""`checkpoint` as an operation: a call whose derivative keeps little and computes the rest again; `checkpoint_name`.
+
+Its linear program starts with what is computed again. It stands on the tape as a call of its own, behind a barrier in
+the compiled program, because XLA would otherwise find out that it computes the same as the forward program, and keep
+everything.
+
+Griewank & Walther, "Evaluating Derivatives" (2008), ch. 12.
+
+May import: `xform.core`, `xform.interpreters`, `lax.calls`, `lax.families`, `lax.shapes`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xform.core import tree
+from xform.core.errors import api_boundary
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr, eval_jaxpr
+from xform.core.trace import Primitive
+from xform.interpreters import host
+from xform.interpreters.batching import batch_jaxpr, move_to
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
+from xform.interpreters.lowering import Context, Value
+from xform.interpreters.residuals import rematerialize
+from xform.interpreters.reverse import LinearizedJaxpr, linearize_jaxpr, transpose_jaxpr
+from xform.interpreters.staging import trace_to_closed
+from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
+from xform.lax.calls import CallPrimitive, jit_p
+from xform.lax.families import elementwise
+from xform.lax.shapes import as_array
+
+Policy = Callable[..., Any]
+
+
+class Saveable:
+    """What a policy may return: keep the value."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Recompute:
+    """What a policy may return: compute the value again."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class Offloadable(Saveable):
+    """What a policy may return: keep the value in other memory. On CPU, where there is no other, it is just kept."""
+
+    def __init__(self, src: str, dst: str):
+        self.src, self.dst = src, dst
+
+
+def nothing_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+    """Keep nothing but the arguments."""
+    return False
+
+
+def _run(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+    return eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
+
+
+def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    derived, nonzero_out = jvp_jaxpr(jaxpr, tuple(not is_zero(t) for t in ts))
+    flat = checkpoint_p.bind(*primals, *[t for t in ts if not is_zero(t)], jaxpr=derived, **params)
+    n = len(jaxpr.out_avals)
+    return flat[:n], with_zeros(nonzero_out, flat[:n], flat[n:])
+
+
+@cached_on_jaxpr
+def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """The jaxpr without calls, into which a policy couldn't see."""
+
+    def evaluate(jaxpr: Any, consts: Sequence[Any], *args: Any) -> list[Any]:
+        env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
+        env.update({id(v): a for v, a in zip(jaxpr.invars, args, strict=True)})
+        read = lambda v: v.val if type(v) is Literal else env[id(v)]  # noqa: E731
+        for eqn in jaxpr.eqns:
+            values = [read(v) for v in eqn.invars]
+            if eqn.primitive is jit_p:
+                inner = eqn.params["jaxpr"]
+                outs = evaluate(inner.jaxpr, inner.consts, *values)
+            else:
+                out = eqn.primitive.bind(*values, **eqn.params)
+                outs = out if eqn.primitive.multiple_results else [out]
+            env.update({id(v): o for v, o in zip(eqn.outvars, outs, strict=True)})
+        return [read(v) for v in jaxpr.outvars]
+
+    inlined, consts = trace_to_closed(
+        lambda *xs: evaluate(closed.jaxpr, closed.consts, *xs), closed.in_avals, closed.jaxpr.name
+    )
+    jaxpr = inlined.jaxpr
+    n = len(consts)
+    jaxpr.constvars, jaxpr.invars = [*jaxpr.constvars, *jaxpr.invars[:n]], jaxpr.invars[n:]
+    return ClosedJaxpr(jaxpr, [*inlined.consts, *consts])
+
+
+@cached_on_jaxpr
+def split_by_policy(closed: ClosedJaxpr, nonzero: tuple[bool, ...], policy: Policy) -> LinearizedJaxpr:
+    """A jaxpr linearized, with the residuals that the policy lets it keep."""
+
+    def keep(eqn: Eqn) -> bool:
+        return bool(policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params))
+
+    return rematerialize(linearize_jaxpr(_inlined(closed), nonzero), keep)
+
+
+def _linearize(
+    primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, policy: Policy, barrier: bool, **params: Any
+) -> Any:
+    nonzero = tuple(not is_zero(t) for t in ts)
+    split = split_by_policy(jaxpr, nonzero, policy)
+    params = {"policy": policy, "barrier": barrier, **params}
+    flat = checkpoint_p.bind(*primals, jaxpr=split.forward, **params)
+    outs = flat[: len(split.nonzero_out)]
+    if not any(split.nonzero_out):
+        return outs, [zero_of(o) for o in outs]
+    found = [*primals, *flat]
+    residuals = [found[i] for i in split.residuals]
+    params["differentiated"] = True
+    linear_outs = iter(checkpoint_p.bind(*residuals, *[t for t in ts if not is_zero(t)], jaxpr=split.linear, **params))
+    return outs, [next(linear_outs) if nz else zero_of(o) for o, nz in zip(outs, split.nonzero_out, strict=True)]
+
+
+def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
+    linear = tuple(is_linear(a) for a in args)
+    transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, tuple(not is_zero(ct) for ct in cts))
+    known = [a for a, lin in zip(args, linear, strict=True) if not lin]
+    outs = iter(checkpoint_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, **params))
+    which = iter(nonzero_out)
+    return [
+        None if not lin else next(outs) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)
+    ]
+
+
+def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+    args = [a if d is None else move_to(a, d, axis.size) for a, d in zip(args, dims, strict=True)]
+    batched, batched_out = batch_jaxpr(jaxpr, axis.size, axis.axis_name, tuple(d is not None for d in dims))
+    return checkpoint_p.bind(*args, jaxpr=batched, **params), [0 if b else None for b in batched_out]
+
+
+def _lower(
+    ctx: Context, *args: Value, jaxpr: ClosedJaxpr, differentiated: bool, barrier: bool, **params: Any
+) -> list[Value]:
+    if differentiated and barrier and args:
+        args = tuple(ctx.op("optimization_barrier", args, [x.aval for x in args]))
+    return ctx.call(jaxpr, args)
+
+
+checkpoint_p = CallPrimitive("checkpoint", _run)
+checkpoint_p.abstract_eval = lambda *avals, jaxpr, **params: jaxpr.out_avals
+checkpoint_p.host = lambda *args, jaxpr, **params: host.host_function(jaxpr)(*args)
+checkpoint_p.jvp = checkpoint_p.push = _jvp
+checkpoint_p.linearize = _linearize
+checkpoint_p.transpose = _transpose
+checkpoint_p.batch = _batch
+checkpoint_p.lower = _lower
+checkpoint_p.dce = jit_p.dce
+
+
+# checkpoint_name: the identity, that gives a value a name by which a policy may choose it
+
+name_p = elementwise("name", lambda x, *, name: x, jvp=lambda g, ans, x, *, name: g, lower=lambda ctx, x, *, name: x)
+
+
+@api_boundary
+def checkpoint_name(x: Any, name: str) -> Any:
+    """`x` itself, under a name by which the policies of `checkpoint` may choose it.
+
+    Parameters
+    ----------
+    x : pytree of arrays
+    name : str
+
+    Examples
+    --------
+    >>> import xform, xform.numpy as xnp
+    >>> from xform.ad_checkpoint import checkpoint_name
+    >>> f = lambda x: xnp.sin(checkpoint_name(xnp.sin(x), "inner"))
+    >>> policy = xform.checkpoint_policies.save_only_these_names("inner")
+    >>> float(xform.grad(xform.checkpoint(f, policy=policy))(0.0))
+    1.0
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"checkpoint_name: the name must be a string, got {name!r}")
+    return tree.map(lambda leaf: name_p.bind(as_array(leaf), name=name), x)

@@ -1,0 +1,120 @@
+"""Formulas that serve both backends, and the parts that they share.
+
+A formula is a function in terms of `lax` operations. `lower_as` makes a lowering of it, `host_as` a host rule.
+
+May import: `xform.interpreters`, `lax.families`, `lax.arithmetic`, `lax.bitwise`, `lax.shapes`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from xform.core.avals import ShapedArray
+from xform.core.errors import api_boundary
+from xform.interpreters.host import host_function
+from xform.interpreters.staging import trace_to_closed
+from xform.lax.arithmetic import add, mul
+from xform.lax.bitwise import bitwise_and, bitwise_or
+from xform.lax.families import as_operands
+from xform.lax.shapes import convert, full_like
+from xform.lax.special.tables import Table
+
+_BLOCK = 8192  # elements: what a formula holds at a time stays in the cache of a core
+
+_programs: dict[Any, Callable[..., Any]] = {}
+
+
+def host_as(formula: Callable[..., Any], sort_by: int | None = None) -> Callable[..., Any]:
+    """A host rule that evaluates an elementwise formula with NumPy, block by block.
+
+    A loop takes as many steps as the block's slowest element needs: sorted by an operand, similar ones come together.
+    """
+
+    def rule(*operands: Any, **params: Any) -> Any:
+        key = (formula, tuple(x.dtype for x in operands), *params.items())
+        program = _programs.get(key)
+        if program is None:
+            avals = [ShapedArray((2,), x.dtype) for x in operands]  # what is traced holds for any length
+            closed, consts = trace_to_closed(lambda *xs: [formula(*xs, **params)], avals, formula.__name__)
+            run = host_function(closed)
+            program = _programs[key] = lambda *xs: run(*map(np.asarray, consts), *xs)[0]
+        full = np.broadcast_arrays(*operands)
+        flat = [np.ravel(x) for x in full]
+        order = None if sort_by is None or flat[0].size <= _BLOCK else np.argsort(flat[sort_by])
+        if order is not None:
+            flat = [x[order] for x in flat]
+        blocks = [program(*[x[i : i + _BLOCK] for x in flat]) for i in range(0, max(flat[0].size, 1), _BLOCK)]
+        out = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        if order is not None:
+            out[order] = out.copy()
+        return out.reshape(full[0].shape)
+
+    return rule
+
+
+def replaced(y: Any, where: Any, host: Callable[..., Any], *operands: Any) -> Any:
+    """`y`, with the elements of a mask computed by another host rule."""
+    if not np.any(where):
+        return y
+    y = np.array(y)
+    y[where] = host(*[np.asarray(x)[where] for x in operands])
+    return y
+
+
+def in_float64(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula that computes in float64 whatever the dtype of its operands."""
+
+    def wide(*operands: Any, **params: Any) -> Any:
+        dtype = operands[0].dtype
+        return convert(formula(*[convert(x, np.dtype(np.float64)) for x in operands], **params), dtype)
+
+    wide.__name__ = formula.__name__
+    return wide
+
+
+def all_of(*conditions: Any) -> Any:
+    """Where all conditions hold."""
+    return reduce(bitwise_and, conditions)
+
+
+def any_of(*conditions: Any) -> Any:
+    """Where one of the conditions holds."""
+    return reduce(bitwise_or, conditions)
+
+
+def evaluate(table: Table, x: Any) -> Any:
+    """The polynomial of a table in `x`, with the coefficients for its dtype."""
+    return horner(x, table[x.dtype.name])
+
+
+def horner(x: Any, coefficients: Sequence[Any]) -> Any:
+    """The polynomial with these coefficients, the constant term first."""
+    *rest, value = coefficients
+    for c in reversed(rest):
+        value = add(mul(value, x), c)
+    return value
+
+
+@api_boundary
+def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Any:
+    """Elementwise polynomial with the coefficients `coeffs`, the constant term first, by Horner's rule.
+
+    Parameters
+    ----------
+    x : array
+    coeffs : sequence of scalars, or of arrays of the dtype and shape of `x` (or rank 0)
+    unroll : int, optional
+        Without effect, since all steps are always written out; taken so that JAX's programs run.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> float(lax.polynomial(3.0, [1.0, 5.0, 2.0]))
+    34.0
+    """
+    if not isinstance(coeffs, Sequence | np.ndarray) or not len(coeffs):
+        raise TypeError(f"lax.polynomial: coeffs must be a sequence of at least one coefficient, got {coeffs!r}")
+    x, *coeffs = as_operands("polynomial", x, *coeffs)
+    return horner(x, coeffs) if len(coeffs) > 1 else add(full_like(x, 0), coeffs[0])

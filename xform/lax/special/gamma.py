@@ -1,0 +1,236 @@
+"""The logarithm of the gamma function and its derivatives.
+
+Hosts take them from SciPy, which is imported at the first call.
+
+May import: `lax.special.formulas`, `lax.special.zeta`, `lax.gather`, the elementwise modules of `lax`.
+"""
+
+from math import factorial, isqrt
+from typing import Any
+
+import numpy as np
+
+from xform.core.errors import api_boundary
+from xform.interpreters.lowering import lower_as
+from xform.lax.arithmetic import abs, add, add_p, div, max, min, mul, mul_p, neg, sub
+from xform.lax.comparison import clamp, eq, gt, le, lt, ne, select
+from xform.lax.families import apply, constant, elementwise
+from xform.lax.gather import GatherDimensionNumbers, gather
+from xform.lax.powers import square
+from xform.lax.rounding import floor, round
+from xform.lax.shapes import convert, expand_dims
+from xform.lax.special import tables
+from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, replaced
+from xform.lax.special.zeta import zeta_of_any
+from xform.lax.transcendental import exp, log
+
+# Both functions of a positive number: a polynomial for 1 <= x <= 3 beside the function's zeros as factors; beyond, the
+# recurrence down to that interval, unrolled; from 8 on Stirling's formula with its remainder.
+_STIRLING_FROM = 8.0
+_STEPS = 5
+_STIRLING_CONSTANT = float(np.log(2 * np.pi) - 1) / 2
+
+
+def _fraction(x: Any) -> Any:
+    """The distance to the nearest integer, with sign; exact."""
+    return sub(x, round(x))
+
+
+def _sin_pi(r: Any) -> Any:
+    """sin(pi r) for |r| <= 1/2."""
+    return mul(r, evaluate(tables.SIN_PI, square(r)))
+
+
+def _lgamma(x: Any) -> Any:
+    a = abs(x)
+    # From (-1, 0) two steps up, from (0, 1) one: lgamma(x) = lgamma(y) - log(factor).
+    up = lt(a, 1.0)
+    low = all_of(up, lt(x, 0.0))
+    u = select(up, select(low, x, sub(a, 1.0)), sub(a, 2.0))  # y - 2
+    factor = select(up, select(low, mul(a, add(x, 1.0)), a), 1.0)
+    for _ in range(_STEPS):
+        far = gt(u, 1.0)
+        u = select(far, sub(u, 1.0), u)
+        factor = select(far, mul(factor, add(u, 2.0)), factor)
+    # u + 1 loses the digits of small x, which is one of the two factors.
+    plus = select(up, select(low, add(x, 1.0), a), add(u, 1.0))
+    u = min(u, 1.0)
+    core = mul(mul(u, plus), evaluate(tables.LGAMMA, u))
+
+    big = gt(a, _STIRLING_FROM)
+    logarithm = log(select(big, a, factor))
+    z = max(a, _STIRLING_FROM)
+    remainder = div(evaluate(tables.LGAMMA_TAIL, div(1.0, square(z))), z)
+    stirling = add(mul(sub(z, 0.5), sub(logarithm, 1.0)), add(remainder, _STIRLING_CONSTANT))
+    y = select(big, stirling, add(core, select(up, neg(logarithm), logarithm)))
+
+    # Reflection: gamma(x) gamma(-x) = -pi / (x sin(pi x)).
+    sine = _sin_pi(abs(_fraction(a)))
+    reflected = sub(neg(log(mul(a, mul(sine, 1 / np.pi)))), y)
+    y = select(le(x, -1.0), reflected, y)
+    return select(all_of(le(x, 0.0), eq(x, floor(x))), constant(x, np.inf), y)
+
+
+_lgamma_formula = host_as(_lgamma)
+
+
+def _lgamma_host(x: Any) -> Any:
+    from scipy import special
+
+    y = np.where(np.isneginf(x), x.dtype.type(np.inf), special.gammaln(x))
+    # Near 1 and 2 SciPy's is accurate in absolute terms only.
+    return y if x.dtype != np.float64 else replaced(y, (x > 0.6) & (x < 2.5), _lgamma_formula, x)
+
+
+lgamma_p = elementwise(
+    "lgamma",
+    _lgamma_host,
+    accepts="float",
+    jvp=lambda g, ans, x: mul_p.bind(g, digamma_p.bind(x)),
+    lower=lower_as(_lgamma),
+    widen=True,
+)
+
+
+# The positive zero of digamma less 2, as a number of the dtype and the rest.
+_ZERO = {
+    "float32": (-0.5383678674697876, 1.2438149938918909e-08),
+    "float64": (-0.5383678550316376, -1.5522348162858677e-17),
+}
+
+
+def _digamma(x: Any) -> Any:
+    zero, rest = _ZERO[x.dtype.name]
+    negative = lt(x, 0.0)
+    a = select(negative, sub(1.0, x), x)
+    up = lt(a, 1.0)
+    u = select(up, sub(a, 1.0), sub(a, 2.0))
+    shift = select(up, div(-1.0, a), 0.0)
+    for _ in range(_STEPS):
+        far = gt(u, 1.0)
+        u = select(far, sub(u, 1.0), u)
+        shift = select(far, add(shift, div(1.0, add(u, 2.0))), shift)
+    u = min(u, 1.0)
+    slope = evaluate(tables.DIGAMMA, u)
+    core = sub(mul(sub(u, zero), slope), mul(slope, rest))  # not (u - zero - rest), whose constants XLA adds up
+
+    z = max(a, _STIRLING_FROM)
+    w = div(1.0, square(z))
+    tail = sub(sub(log(z), div(0.5, z)), mul(w, evaluate(tables.DIGAMMA_TAIL, w)))
+    y = select(gt(a, _STIRLING_FROM), tail, add(core, shift))
+
+    # Reflection: digamma(1 - x) - digamma(x) = pi / tan(pi x).
+    r = _fraction(x)
+    y = select(negative, sub(y, div(mul(_sin_pi(sub(0.5, abs(r))), np.pi), _sin_pi(r))), y)
+    return select(all_of(negative, eq(x, floor(x))), constant(x, np.nan), y)
+
+
+def _digamma_host(x: Any) -> Any:
+    from scipy import special
+
+    return special.digamma(x)
+
+
+digamma_p = elementwise(
+    "digamma",
+    _digamma_host,
+    accepts="float",
+    jvp=lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
+    lower=lower_as(_digamma),
+    widen=True,
+)
+
+
+# polygamma(m, x) = (-1)^(m + 1) m! zeta(m + 1, x). The factorial is two factors, so that it doesn't overflow where the
+# result is finite: m! and 1, or its square root twice. Then x is scaled, too, so that no power underflows.
+_LARGEST_FACTORIAL = 170
+_TABLE_ENDS = 300
+_SCALE = 64.0
+_FIRST = np.array(
+    [
+        float(factorial(m)) if m <= _LARGEST_FACTORIAL else float(isqrt(factorial(m))) * _SCALE ** (-(m + 1) / 2)
+        for m in range(_TABLE_ENDS + 1)
+    ]
+)
+_SECOND = np.where(np.arange(_TABLE_ENDS + 1) <= _LARGEST_FACTORIAL, 1.0, _FIRST)
+
+
+def _polygamma(m: Any, x: Any, first: Any, second: Any, *, single: bool) -> Any:
+    order = max(m, 1.0)
+    # Beyond the table Stirling's formula.
+    exponent = sub(mul(add(order, 0.5), sub(log(order), float(np.log(_SCALE)) + 1.0)), div(-1 / 12, order))
+    root = exp(mul(add(exponent, float(0.5 * np.log(2 * np.pi / _SCALE) + 0.5)), 0.5))
+    beyond = gt(m, float(_TABLE_ENDS))
+    scale = select(gt(m, float(_LARGEST_FACTORIAL)), constant(m, 1 / _SCALE), 1.0)
+    value = zeta_of_any(
+        add(order, 1.0), x, select(beyond, root, first), select(beyond, root, second), scale, single=single
+    )
+    even = eq(mul(floor(mul(m, 0.5)), 2.0), m)
+    value = select(all_of(even, ne(value, 0.0)), neg(value), value)
+    pole = all_of(le(x, 0.0), eq(x, floor(x)))
+    value = select(all_of(pole, even), np.nan, value)
+    value = select(eq(m, 0.0), digamma(x), value)
+    return select(any_of(lt(m, 0.0), ne(m, floor(m))), np.nan, value)
+
+
+def _polygamma_lowered(m: Any, x: Any) -> Any:
+    dtype, m, x = x.dtype, convert(m, np.dtype(np.float64)), convert(x, np.dtype(np.float64))
+    index = expand_dims(convert(clamp(0.0, m, float(_TABLE_ENDS)), np.dtype(np.int32)), (m.ndim,))
+    numbers = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    factors = [gather(table, index, numbers, slice_sizes=(1,), mode="clip") for table in (_FIRST, _SECOND)]
+    return convert(_polygamma(m, x, *factors, single=dtype.itemsize < 8), dtype)
+
+
+_polygamma_on_host = host_as(_polygamma)
+
+
+def _polygamma_host(m: Any, x: Any) -> Any:
+    dtype, m, x = x.dtype, m.astype(np.float64), x.astype(np.float64)
+    index = np.where(m < _TABLE_ENDS, np.maximum(m, 0.0), _TABLE_ENDS).astype(int)
+    return _polygamma_on_host(m, x, _FIRST[index], _SECOND[index], single=dtype.itemsize < 8).astype(dtype)
+
+
+polygamma_p = elementwise(
+    "polygamma",
+    _polygamma_host,
+    accepts="float",
+    jvp=[
+        None,
+        lambda g, ans, m, x: mul_p.bind(g, polygamma_p.bind(add_p.bind(m, constant(ans, 1)), x)),
+    ],
+    lower=lower_as(_polygamma_lowered),
+    widen=True,
+)
+
+
+@api_boundary
+def lgamma(x: Any) -> Any:
+    """Elementwise logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
+
+    Within 4 ulp for x > -2. Where |gamma(x)| crosses 1 on the negative axis, the error is small in absolute terms only.
+    """
+    return apply(lgamma_p, x)
+
+
+@api_boundary
+def digamma(x: Any) -> Any:
+    """Elementwise derivative of `lgamma`; NaN at -1, -2, ...
+
+    Within 4 ulp for x > 0. Around its zeros on the negative axis the error is as small in absolute terms only.
+    """
+    return apply(digamma_p, x)
+
+
+@api_boundary
+def polygamma(m: Any, x: Any) -> Any:
+    """Elementwise m-th derivative of `digamma`, for m = 0, 1, 2, ... as floats; there is no derivative in `m`.
+
+    At the poles 0, -1, -2, ... infinite for odd `m` and NaN for even `m`. Within 4 ulp for x > 0 and m <= 300.
+
+    Examples
+    --------
+    >>> from xform import lax
+    >>> round(float(lax.polygamma(1.0, 1.0)), 12), round(np.pi**2 / 6, 12)
+    (1.644934066848, 1.644934066848)
+    """
+    return apply(polygamma_p, m, x)
