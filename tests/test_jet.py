@@ -214,6 +214,8 @@ PROGRAMS = {
     "map": lambda x: lax.map(lambda r: r * xnp.sum(xnp.exp(r)), x),
     "vmap": xform.vmap(lambda r: r / xnp.sum(r * r)),
     "grad": lambda x: xform.grad(lambda y: xnp.sum(xnp.tanh(y @ y) ** 2))(x),
+    "grad of a loop": xform.jit(lambda x: xform.grad(lambda y: xnp.sum(bouncing(y) ** 2))(x)),
+    "checkpoint": xform.checkpoint(lambda x: xnp.sin(x @ x)),
     "softmax": lambda x: xnp.exp(x) / xnp.sum(xnp.exp(x), axis=1, keepdims=True),
     "indexing": lambda x: x[np.array([1, 1, 2])] * xnp.asarray(x)[:, ::-1].at[0].add(x[1]),
     "where": lambda x: xnp.where(x > 1, xnp.sqrt(x), x * x),
@@ -268,6 +270,7 @@ def test_rules_of_users():
 
     cosine.defvjp(lambda x: (cosine(x), x), lambda x, ct: (-ct * xnp.sin(x),))
     vmapped = xform.custom_batching.custom_vmap(xnp.exp)
+    vmapped.def_vmap(lambda size, mapped, x: (xnp.exp(x), mapped[0]))
     np.testing.assert_allclose(derivatives(vmapped, 0.0, 4), [1, 1, 1, 1])
     np.testing.assert_allclose(derivatives(xform.checkpoint(xnp.tan), 0.0, 5), [1, 0, 2, 0, 16])
     np.testing.assert_allclose(derivatives(sine, 0.0, 4), [2, 0, -2, 0], atol=1e-15)
