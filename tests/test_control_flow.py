@@ -11,6 +11,7 @@ from xform.backends import xla
 from xform.core.config import small_programs
 from xform.lax import add, convert_element_type, cos, exp, lt, mul, reduce_sum, sin
 from xform.lax.control_flow import common, cond_p, scan_p, while_p
+from xform.lax.families import elementwise
 
 
 def equations(f, *args):
@@ -383,3 +384,252 @@ def test_long_gradients_compiled_eagerly():
         assert float(xform.grad(f)(2.0)) == pytest.approx(expected, rel=1e-10)
         assert float(xform.jvp(f, (2.0,), (1.0,))[1]) == pytest.approx(expected, rel=1e-10)
         assert float(convert_element_type(f(2.0), np.float64)) == pytest.approx(2 * expected, rel=1e-10)
+
+
+# ---- Derivatives of scan -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("reverse", "unroll"), [(False, 1), (True, 1), (False, 3), (True, True)])
+def test_gradients_of_scans(reverse, unroll):
+    """Those of the loop written out."""
+    xs = np.array([0.3, -0.8, 1.2, 0.5, -0.1, 0.9])
+
+    def step(c, x):
+        c = sin(c) * x + c
+        return c, c * x
+
+    def rolled(c, xs):
+        c, ys = lax.scan(step, c, xs, reverse=reverse, unroll=unroll)
+        return c + (ys * ys).sum()
+
+    def written(c, xs):
+        total = 0.0
+        for i in range(5, -1, -1) if reverse else range(6):
+            c, y = step(c, xs[i])
+            total = total + y * y
+        return c + total
+
+    expected = xform.grad(written, (0, 1))(0.4, xs)
+    for g in (
+        xform.grad(rolled, (0, 1)),
+        xform.jit(xform.grad(rolled, (0, 1))),
+        xform.jit(xform.jacfwd(rolled, (0, 1))),
+    ):
+        for got, want in zip(g(0.4, xs), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+def test_tangents_of_a_carry_that_begin_after_some_steps():
+    """What is differentiated reaches the result through two carries that start without tangents."""
+
+    def f(x, n):
+        def step(c, _):
+            first, second, total = c
+            return (x, first, total + second * second), total
+
+        return lax.scan(step, (np.float64(1.0), np.float64(1.0), np.float64(0.0)), length=n)
+
+    for n in (0, 1, 2, 3, 5):
+        # total = min(n, 2) + max(n - 2, 0) x^2
+        for d in (xform.grad, xform.jacfwd, xform.jacrev):
+            assert float(xform.jit(d(lambda x: f(x, n)[0][2]))(3.0)) == 6.0 * max(n - 2, 0)  # noqa: B023
+        slopes = xform.jacrev(lambda x: f(x, n)[1])(3.0)  # noqa: B023
+        assert slopes.tolist() == [6.0 * max(i - 2, 0) for i in range(n)]
+        assert float(xform.hessian(lambda x: f(x, n)[0][2])(3.0)) == 2.0 * max(n - 2, 0)  # noqa: B023
+
+
+def test_derivatives_of_scans_of_length_zero():
+    def f(c, w, xs):
+        c, ys = lax.scan(lambda c, x: (sin(c) * w + x, c * x), c, xs)
+        return c * c + ys.sum()
+
+    for transform in (lambda f: f, xform.jit):
+        c, w, xs = transform(xform.grad(f, (0, 1, 2)))(3.0, 2.0, np.zeros(0))
+        assert (float(c), float(w), xs.shape) == (6.0, 0.0, (0,))
+        assert float(transform(xform.jacfwd(f))(3.0, 2.0, np.zeros(0))) == 6.0
+        assert transform(xform.vmap(xform.grad(f), in_axes=(0, None, None)))(
+            np.array([1.0, 2.0]), 2.0, np.zeros(0)
+        ).tolist() == [2.0, 4.0]
+
+
+def test_gradients_of_associative_scans():
+    """Of products of matrices, which do not commute."""
+    rng = np.random.default_rng(0)
+    xs, w = rng.normal(size=(5, 2, 2)), rng.normal(size=(5, 2, 2))
+
+    def parallel(xs):
+        return (lax.associative_scan(lambda a, b: a @ b, xs) * w).sum()
+
+    def sequential(xs):
+        def step(c, x):
+            c = c @ x
+            return c, c
+
+        return (lax.scan(step, np.eye(2), xs)[1] * w).sum()
+
+    np.testing.assert_allclose(xform.jit(xform.grad(parallel))(xs), xform.grad(sequential)(xs), rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch_size", [None, 2, 7])
+def test_derivatives_of_map(batch_size):
+    xs = np.linspace(-1.0, 1.0, 5)
+
+    def f(xs, a):
+        return lax.map(lambda x: sin(a * x) * x, xs, batch_size=batch_size)
+
+    by_a = xform.jit(xform.jacfwd(f, 1))(xs, 2.0)
+    np.testing.assert_allclose(by_a, xs**2 * np.cos(2 * xs), rtol=1e-13)
+    by_x = xform.jit(xform.grad(lambda xs: f(xs, 2.0).sum()))(xs)
+    np.testing.assert_allclose(by_x, np.sin(2 * xs) + 2 * xs * np.cos(2 * xs), rtol=1e-13, atol=1e-15)
+    both = xform.vmap(f, in_axes=(None, 0))(xs, np.array([2.0, 3.0]))
+    np.testing.assert_allclose(both, np.sin(np.outer([2, 3], xs)) * xs, rtol=1e-13)
+
+
+# ---- Carries that change their type ------------------------------------------------------------------------
+
+
+def test_errors_show_both_sides_of_a_carry_leaf_by_leaf():
+    init = {"x": np.zeros(3), "n": (np.int32(0), 1.0)}
+    both = r"\['n'\]\[0\]: i32\[\] against i64\[\]\n.*\['x'\]: f64\[3\] against f64\[1,3\]$"
+
+    def body(c):
+        return {"x": c["x"][None], "n": (c["n"][0] + np.int64(1), c["n"][1])}
+
+    with pytest.raises(TypeError, match=r"(?s)lax\.while_loop: the carry \(init_val\) and the result.* types.*" + both):
+        lax.while_loop(lambda c: True, body, init)
+    with pytest.raises(TypeError, match=r"(?s)lax\.scan: the carry that f gets .* types.*" + both):
+        lax.scan(lambda c, _: (body(c), None), init, length=3)
+    leaves = r"with the leaves\n.*\['n'\]\[1\]: f64\[\] against nothing.*\['y'\]: nothing against f64\[3\]"
+    with pytest.raises(TypeError, match=r"(?s)lax\.scan: .*same structure.*" + leaves):
+        lax.scan(lambda c, _: ({"x": c["x"], "n": (c["n"][0],), "y": c["x"]}, None), init, length=3)
+    with pytest.raises(
+        TypeError, match=r"(?s)lax\.cond: the result of false_fun .* true_fun .*f64\[3\] against f64\[2\]"
+    ):
+        xform.jit(lambda p, x: lax.cond(p, lambda x: x[:2], lambda x: x, x))(True, np.zeros(3))
+
+
+# ---- Lanes that differ -------------------------------------------------------------------------------------
+
+
+def doubled(x):
+    """x times the least power of two that takes it to 100; without end for x <= 0."""
+    return lax.while_loop(lambda y: y < 100, lambda y: y * 2, x)
+
+
+def test_loops_in_branches_end_when_those_of_the_lanes_that_chose_them_do():
+    def f(x):
+        return lax.cond(x > 0, doubled, lambda x: x * x, x)
+
+    x = np.array([-1.0, 3.0, -2.0, 0.5, 7.0])
+    power = np.where(x > 0, 2 ** np.ceil(np.log2(100 / abs(x))), 0)
+    value, slope = np.where(x > 0, x * power, x * x), np.where(x > 0, power, 2 * x)
+    for g in (xform.vmap(f), xform.jit(xform.vmap(f)), xform.vmap(xform.jit(f))):
+        assert g(x).tolist() == value.tolist()
+        assert g(-abs(x)).tolist() == (x * x).tolist()  # no lane chose the loop
+    for g in (
+        xform.vmap(xform.jacfwd(f)),
+        xform.vmap(xform.grad(f)),
+        xform.jit(xform.vmap(xform.grad(f))),
+        xform.jit(xform.grad(lambda x: xform.vmap(f)(x).sum())),
+    ):
+        assert g(x).tolist() == slope.tolist()
+    assert xform.vmap(xform.jacfwd(xform.grad(f)))(x).tolist() == np.where(x > 0, 0.0, 2.0).tolist()
+    rows = np.stack([x, x[::-1], -abs(x)])
+    nested = xform.jit(xform.vmap(xform.vmap(f)))(rows)
+    assert nested.tolist() == [value.tolist(), value[::-1].tolist(), (x * x).tolist()]
+
+    def three(i, x):
+        return lax.switch(i, [doubled, lambda x: -x, lambda x: doubled(-x)], x)
+
+    got = xform.jit(xform.vmap(three))(np.array([0, 1, 2, 1]), np.array([60.0, -1.0, -30.0, 5.0]))
+    assert got.tolist() == [120.0, 1.0, 120.0, -5.0]
+
+
+def test_loops_in_loops_end_when_those_of_the_lanes_that_go_on_do():
+    """The inner loop has no end for lanes whose outer loop is over."""
+
+    def f(x):
+        def inner(y):
+            return lax.while_loop(lambda y: y < 10, lambda y: y * 1.5, y)
+
+        return lax.while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, inner(c[0]) + c[1]), (x, 0.0))[1]
+
+    def plain(x):
+        total = factors = 0.0
+        while x > 0:
+            y = 1.0
+            while y * x < 10:
+                y *= 1.5
+            total, factors, x = total + y * x, factors + y, x - 1
+        return total, factors
+
+    x = np.array([2.7, -1.0, 0.4, 0.0])
+    value, slope = np.array([plain(v) for v in x]).T
+    np.testing.assert_allclose(xform.jit(xform.vmap(f))(x), value, rtol=1e-13)
+    np.testing.assert_allclose(xform.jit(xform.vmap(xform.grad(f)))(x), slope, rtol=1e-13)
+    np.testing.assert_allclose(xform.jit(xform.grad(lambda x: xform.vmap(f)(x).sum()))(x), slope, rtol=1e-13)
+
+
+def test_a_long_branch_that_no_lane_chose_does_not_run():
+    """NumPy counts the evaluations."""
+    calls = [0]
+
+    def host(x):
+        calls[0] += 1
+        return x
+
+    counted = elementwise("counted", host, jvp=lambda g, ans, x: g, lower=lambda ctx, x: x)
+
+    def f(p, x):
+        return lax.cond(p, lambda x: lax.fori_loop(0, 5, lambda i, y: counted.bind(y) * 2, x), lambda x: x, x)
+
+    g = xform.jit(xform.vmap(f), backend="numpy")
+    assert g(np.zeros(3, bool), np.ones(3)).tolist() == [1.0, 1.0, 1.0]
+    assert calls[0] == 0
+    assert g(np.array([False, True, False]), np.ones(3)).tolist() == [1.0, 32.0, 1.0]
+    assert calls[0] == 5
+
+
+def test_sums_over_lanes_in_a_branch_are_over_all_lanes():
+    """As ever: such a branch runs with the operands of all lanes, chosen or not."""
+
+    def f(p, x):
+        return lax.cond(p, lambda x: lax.fori_loop(0, 2, lambda i, y: lax.psum(y, "i"), x), lambda x: x, x)
+
+    out = xform.vmap(f, axis_name="i")(np.array([True, False]), np.array([1.0, 2.0]))
+    assert out.tolist() == [6.0, 2.0]
+
+
+# ---- Platforms ---------------------------------------------------------------------------------------------
+
+
+def test_platform_dependent():
+    def unknown(x):
+        """A program that can't be compiled here."""
+        return never_p.bind(x)
+
+    never_p = elementwise("never", lambda x: x, jvp=lambda g, ans, x: g)
+
+    def f(x):
+        return lax.platform_dependent(x, tpu=unknown, cpu=sin, default=unknown)
+
+    with small_programs("xla"):
+        for g in (f, xform.jit(f), xform.jit(f, backend="numpy"), lambda x: xform.jit(xform.vmap(f))(x[None])[0]):
+            assert float(g(np.float64(0.5))) == pytest.approx(np.sin(0.5))
+        for g in (xform.grad(f), xform.jit(xform.grad(f)), xform.jit(xform.jacfwd(f))):
+            assert float(g(0.5)) == pytest.approx(np.cos(0.5))
+        assert float(xform.jit(lambda x: lax.platform_dependent(x, tpu=unknown, default=cos))(0.5)) == np.cos(0.5)
+        for g in (
+            lambda x: lax.platform_dependent(x, tpu=sin),
+            xform.jit(lambda x: lax.platform_dependent(x, tpu=sin)),
+        ):
+            with pytest.raises(NotImplementedError, match=r"platform_dependent: no function for platform 'cpu' .* tpu"):
+                g(0.5)
+    with pytest.raises(ValueError, match=r"lax\.platform_dependent: 'gpv' is no platform, these are: cpu"):
+        lax.platform_dependent(1.0, gpv=sin)
+    with pytest.raises(TypeError, match=r"lax\.platform_dependent: cpu must be a function, got 3"):
+        lax.platform_dependent(1.0, cpu=3)
+    with pytest.raises(TypeError, match=r"lax\.platform_dependent: give a function"):
+        lax.platform_dependent(1.0)
+    with pytest.raises(TypeError, match=r"(?s)platform_dependent: .* of cpu .* tpu .*f64\[\] against f32\[\]"):
+        xform.jit(lambda x: lax.platform_dependent(x, cpu=sin, tpu=lambda x: convert_element_type(x, np.float32)))(0.5)

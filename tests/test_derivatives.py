@@ -284,3 +284,23 @@ def test_check_grads_finds_wrong_second_derivatives():
     test_util.check_grads(p.bind, (X,), order=1)
     with pytest.raises(AssertionError, match=r"tangent of fwd of fwd"):
         test_util.check_grads(p.bind, (X,), order=2)
+
+
+def test_fwd_and_bwd_are_compiled_once():
+    traces = []
+
+    def f(x, n, w):
+        traces.append(1)
+        return {"y": xnp.sin(x) * w}, n
+
+    for jitted in (True, False):
+        traces.clear()
+        fwd, bwd = xform.fwd_and_bwd(f, (0, 2), has_aux=True, jitted=jitted)
+        for x in (0.3, 0.7, 1.1):
+            out, residuals, aux = fwd(x, 3, 2.0)
+            np.testing.assert_allclose(out["y"], 2 * np.sin(x))
+            assert int(aux) == 3
+            np.testing.assert_allclose(bwd(residuals, {"y": 5.0}), [10 * np.cos(x), 5 * np.sin(x)])
+        assert len(traces) == (1 if jitted else 3)
+    fwd, bwd = xform.fwd_and_bwd(lambda x: x**2, 0)
+    assert float(bwd(fwd(3.0)[1], 1.0)) == 6.0

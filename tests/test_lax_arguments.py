@@ -126,6 +126,10 @@ class TestBarriers:
         names = [e.primitive.name for e in xform.make_jaxpr(f)(x).jaxpr.eqns]
         assert names[:2] == ["sin", "dce_sink"] and "cos" not in names
         assert "\n    dce_sink b\n" in str(xform.make_jaxpr(f)(x))
+        inner = xform.jit(f)
+        outer = xform.make_jaxpr(xform.jit(lambda x: (inner(x), x)[1]))(x)  # of inner only the sink is left
+        assert "dce_sink" in str(outer) and "mul" not in str(outer)
+        assert xform.jit(lambda x: (inner(x), x)[1])(x).tolist() == x.tolist()
         assert xform.grad(lambda x: f(x).sum())(x).tolist() == xform.jvp(f, (x,), (x * 0 + 1,))[1].tolist()
         with pytest.raises(NotImplementedError, match="dce_sink: only prevent_mlir_dce=False"):
             lax.dce_sink(x, prevent_mlir_dce=True)

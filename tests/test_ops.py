@@ -39,7 +39,9 @@ TESTED_ELSEWHERE = {
     "linear_solve": "test_solves",
     "dce_sink": "test_lax_arguments",
     "jit": "test_jit, test_compositions",
+    "platform_index": "test_control_flow",
     "scan": "test_control_flow, test_compositions",
+    "unused": "test_control_flow: residuals of branches",
     "while": "test_control_flow, test_compositions",
     **dict.fromkeys(["while_back", "while_saving", "while_tangents"], "test_while_gradients"),
     **dict.fromkeys(

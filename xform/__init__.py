@@ -39,6 +39,8 @@ from xform.api.inspection import ShapeDtypeStruct, eval_shape, make_jaxpr, typeo
 from xform.api.jacobians import hessian, jacfwd, jacobian, jacrev
 from xform.api.mapping import vmap
 from xform.api.parallel import pmap
+from xform.api.passes import fwd_and_bwd
+from xform.api.sparsity import jacobian_sparsity
 from xform.api.taylor import jet
 from xform.core.array import Array
 from xform.core.config import (

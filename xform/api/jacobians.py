@@ -1,20 +1,24 @@
 """`jacfwd`, `jacrev`, `hessian`: a derivative for each vector of a basis, by `vmap`.
 
-May import: `api.arguments`, `api.derivatives`, `api.mapping`.
+May import: `api.arguments`, `api.derivatives`, `api.mapping`, `api.sparsity`, `xform.lax`.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, name_of
-from xform.api.derivatives import jvp, vjp
+from xform.api.derivatives import jvp, linearize, vjp
 from xform.api.mapping import vmap
+from xform.api.sparsity import as_pattern, color_columns
 from xform.core import dtypes, tree
 from xform.core.array import get_aval
 from xform.core.errors import api_boundary
+from xform.lax.control_flow import map as lax_map
+from xform.lax.shapes import full
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:
@@ -47,8 +51,27 @@ def jacfwd(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+    sparsity: Any = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `fun`, column by column in forward mode: best for tall Jacobians.
+
+    Parameters
+    ----------
+    fun : function of pytrees of arrays
+    argnums : int or sequence of int
+        Positional arguments to differentiate; a sequence gives a tuple of Jacobians.
+    has_aux : bool
+        Whether `fun` returns a pair of its result and auxiliary data; then so does the Jacobian.
+    holomorphic : bool
+        Whether `fun` is complex analytic.
+    chunk_size : int, optional
+        How many columns to compute at once; fewer need less memory. By default all.
+    sparsity : boolean matrix, dense or of `scipy.sparse`, optional
+        Where the Jacobian can be other than zero, all elements of the result by all elements of the arguments: see
+        `jacobian_sparsity`. Columns without a common row are computed together. (Not checked: what is missing in the
+        pattern spoils the result.)
 
     Returns
     -------
@@ -71,11 +94,26 @@ def jacfwd(
         _check_jacobian_dtypes("jacfwd", leaves, holomorphic, False, False)
         chosen = treedef.unflatten(leaves)
 
-        def push(*ts: Any) -> Any:
-            return jvp(f, (chosen,), (treedef.unflatten(ts),), has_aux)
+        if chunk_size is None and sparsity is None:
 
-        axes = (None, 0, None) if has_aux else (None, 0)
-        out, columns, *aux = vmap(push, out_axes=axes)(*_basis(leaves))
+            def push(*ts: Any) -> Any:
+                return jvp(f, (chosen,), (treedef.unflatten(ts),), has_aux)
+
+            axes = (None, 0, None) if has_aux else (None, 0)
+            out, columns, *aux = vmap(push, out_axes=axes)(*_basis(leaves))
+        else:  # the nonlinear part once, not for each chunk
+            out, linear, *aux = linearize(f, chosen, has_aux=has_aux)
+            outs, out_tree = tree.flatten(out)
+            found = _derivatives(
+                "jacfwd",
+                lambda *ts: tree.leaves(linear(treedef.unflatten(ts))),
+                leaves,
+                outs,
+                chunk_size,
+                sparsity,
+                False,
+            )
+            columns = out_tree.unflatten(found)
         _check_jacobian_dtypes("jacfwd", tree.leaves(out), holomorphic, False, True)
         result = tree.map(lambda c: _split_inputs(c, leaves, treedef), columns)
         return (result, aux[0]) if has_aux else result
@@ -89,10 +127,14 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    chunk_size: int | None = None,
+    sparsity: Any = None,
 ) -> Callable[..., Any]:
     """The Jacobian of `fun`, row by row in reverse mode: best for wide Jacobians.
 
-    The result is that of `jacfwd`.
+    Parameters and result are those of `jacfwd`, for rows instead of columns; with `allow_int` integer arguments have
+    derivatives, which are zeros of dtype float0.
 
     Examples
     --------
@@ -111,9 +153,10 @@ def jacrev(
         out, pullback, *aux = vjp(f, treedef.unflatten(leaves), has_aux=has_aux)
         outs, out_tree = tree.flatten(out)
         _check_jacobian_dtypes("jacrev", outs, holomorphic, False, True)
-        (rows,) = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*_basis(outs))
-        # rows: structure of the input, leading axis all results; split it by result, and put results outside.
-        per_input = [_split_axis0(r, outs) for r in tree.leaves(rows)]
+        pull = lambda *cts: tree.leaves(pullback(out_tree.unflatten(cts)))  # noqa: E731
+        rows = _derivatives("jacrev", pull, outs, leaves, chunk_size, sparsity, True)
+        # For each input an array whose leading axis is all results; split it by result, and put results outside.
+        per_input = [_split_axis0(r, outs) for r in rows]
         result = out_tree.unflatten([treedef.unflatten([p[i] for p in per_input]) for i in range(len(outs))])
         return (result, aux[0]) if has_aux else result
 
@@ -121,6 +164,53 @@ def jacrev(
 
 
 jacobian = jacrev
+
+
+def _derivatives(
+    name: str,
+    linear: Callable[..., list[Any]],
+    inputs: Sequence[Any],
+    outs: Sequence[Any],
+    chunk_size: int | None,
+    sparsity: Any,
+    transposed: bool,
+) -> list[Any]:
+    """A linear function of lists of arrays, applied to the standard basis of all inputs: leading axis its length.
+
+    `sparsity` is its matrix' pattern, or the pattern of the transpose.
+    """
+    if chunk_size is not None and operator.index(chunk_size) < 1:
+        raise ValueError(f"{name}: chunk_size must be at least 1, got {chunk_size}")
+
+    def apply(directions: Sequence[Any]) -> list[Any]:
+        if chunk_size is None or len(directions[0]) <= chunk_size:
+            return vmap(linear)(*directions)
+        return lax_map(lambda xs: linear(*xs), list(directions), batch_size=chunk_size)
+
+    basis = _basis(inputs)
+    if sparsity is None:
+        return apply(basis)
+    n_in, n_out = (sum(get_aval(x).size for x in xs) for xs in (inputs, outs))
+    pattern = as_pattern(name, sparsity, (n_in, n_out) if transposed else (n_out, n_in))
+    pattern = pattern.T.tocsr() if transposed else pattern
+    colors = color_columns(pattern)
+    count = int(colors.max(initial=-1)) + 1
+    seeds = []
+    for block in basis:
+        seed = np.zeros((count, *block.shape[1:]), block.dtype)
+        np.add.at(seed, colors, block)
+        seeds.append(seed)
+    row, column = pattern.nonzero()
+    found, start = [], 0
+    for compressed, x in zip(apply(seeds), outs, strict=True):
+        aval = get_aval(x)
+        mine = (start <= row) & (row < start + aval.size)
+        i, j = row[mine] - start, column[mine]
+        flat = compressed.reshape(count, aval.size)
+        dense = full((n_in, aval.size), 0, flat.dtype).at[j, i].set(flat[colors[j], i])
+        found.append(dense.reshape(n_in, *aval.shape))
+        start += aval.size
+    return found
 
 
 def _partial(fun: Any, argnums: Any, args: tuple, kwargs: dict, name: str) -> tuple[Callable[..., Any], Any]:
@@ -163,8 +253,13 @@ def hessian(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+    sparsity: Any = None,
 ) -> Callable[..., Any]:
     """The matrix of second derivatives: forward over reverse mode.
+
+    The parameters are those of `jacfwd`; `sparsity` is the pattern of the matrix itself, for a scalar function.
 
     Examples
     --------
@@ -172,4 +267,5 @@ def hessian(
     >>> xform.hessian(lambda x: (x**3).sum())(xnp.array([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    rows = jacrev(fun, argnums, has_aux, holomorphic)
+    return jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size, sparsity=sparsity)

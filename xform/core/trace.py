@@ -181,6 +181,8 @@ class Primitive:
         For linear operations; the arguments it is linear in are `Linear` placeholders.
     batch : (axis, args, dims, **params) -> (out, dims out)
         On operands with an additional axis at `dims` (None: not batched).
+    depends : (aval or avals, operands, **params) -> matrices or results, optional
+        Which elements depend on which: see `interpreters.dependencies`.
     lower : (ctx, *operands, **params) -> result name or list
         StableHLO text.
     """
@@ -195,13 +197,17 @@ class Primitive:
     batch: Callable[..., Any]
     lower: Callable[..., Any]
     dce: Callable[..., Any]
+    depends: Callable[..., Any]
 
     multiple_results = False
     # Whether the host rule is about as fast as a ufunc, so that small programs are better run by NumPy than by XLA.
     is_cheap_on_host = False
 
-    # Whether it must stay apart from an equal operation: common subexpressions are computed once.
+    # Whether it is there for more than its results: it is kept if nobody needs these.
     has_effects = False
+
+    # Whether it is not merged with an equal operation, as common subexpressions are.
+    stays_apart = False
 
     # What it costs to compute an element of the result again, where to keep a byte of it costs 1: see
     # `interpreters.residuals`, and `lax.costs` for the table.

@@ -7,9 +7,10 @@ is ``lower_as(function)``. Specification: https://openxla.org/stablehlo/spec
 May import: `xform.core`, `interpreters.staging`, `interpreters.fusion`.
 """
 
+import contextlib
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,9 @@ _ELEMENT_TYPES = {
     "float4_e2m1fn": "f4E2M1FN",
 }
 
-# Elements for which an elementary function is worth being written as arithmetic.
-SMALLEST_FORMULA = 256
+# An elementary function is worth being written as arithmetic from so many elements on, if so many results of it are
+# computed; this times the square of the number of such functions in the program.
+SMALLEST_FORMULA, USES_OF_FORMULA = 256, 1024
 
 # Constants of more elements than this are hidden arguments of the program, not text.
 LARGE_CONSTANT = 16
@@ -99,6 +101,7 @@ class Module:
         self.platform = platform
         self.axis_sizes = axis_sizes or {}  # named axes over devices, outermost first
         self.debug_info = debug_info
+        self.repetitions = 1  # of the loop that is being lowered
         self.functions: list[str] = []
         self.by_jaxpr: dict[int, str] = {}
         self.by_body: dict[str, str] = {}
@@ -109,13 +112,24 @@ class Module:
     def takes_formula(self, size: int) -> bool:
         """Whether an elementary function of so many elements shall be written as arithmetic (`lax.vector_math`).
 
-        That takes 20 to 40 ms to compile and saves some 5 ns an element. So the arrays must be large, and in a program
-        with many such functions so many times as large.
+        That takes 20 to 60 ms to compile and saves some 5 ns an element. So the arrays must be large, or in a loop, and
+        larger in a program with many such functions.
         """
-        if self.formulas is None or size < SMALLEST_FORMULA * (1 + self.formulas):
+        if self.formulas is None or size < SMALLEST_FORMULA:
+            return False
+        if size * self.repetitions < USES_OF_FORMULA * (1 + self.formulas) ** 2:
             return False
         self.formulas += 1
         return True
+
+    @contextlib.contextmanager
+    def repeated(self, times: int) -> Iterator[None]:
+        """Lower the body of a loop."""
+        outer, self.repetitions = self.repetitions, self.repetitions * times
+        try:
+            yield
+        finally:
+            self.repetitions = outer
 
     def function(self, closed: ClosedJaxpr) -> str:
         """The name of the function for a nested jaxpr; equal ones share one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from xform.core.jaxpr import Atom, ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var
+from xform.core.jaxpr import Atom, ClosedJaxpr, DropVar, Eqn, Jaxpr, Literal, Var, subjaxprs
 
 
 def dead_code(
@@ -27,13 +27,10 @@ def dead_code(
     needed = {id(v) for v in outvars}
     kept = []
     for eqn in reversed(jaxpr.eqns):
-        if len(eqn.outvars) == 1:
-            if id(eqn.outvars[0]) not in needed:
+        if len(eqn.outvars) != 1 or id(eqn.outvars[0]) not in needed:
+            if not any(id(v) in needed for v in eqn.outvars) and not _has_effects(eqn):
                 continue
-        elif any(id(v) in needed for v in eqn.outvars) or not eqn.outvars:  # without results: there for its effect
             eqn = _drop_unused(eqn, needed)
-        else:
-            continue
         kept.append(eqn)
         needed.update(map(id, eqn.invars))
     kept.reverse()
@@ -42,6 +39,13 @@ def dead_code(
         Jaxpr([v for v, _ in pairs], jaxpr.invars, outvars, kept, jaxpr.name),
         [c for _, c in pairs],
     )
+
+
+def _has_effects(eqn: Eqn) -> bool:
+    """Whether it does more than compute its results, or a program inside it does."""
+    p = eqn.primitive
+    inside = () if p.remembers_types else subjaxprs(eqn.params)
+    return p.has_effects or any(_has_effects(e) for jaxpr in inside for e in jaxpr.eqns)
 
 
 def _drop_unused(eqn: Eqn, needed: set[int]) -> Eqn:
@@ -85,7 +89,7 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
 
 def _eqn_key(eqn: Eqn, invars: Sequence[Atom]) -> Any:
     """Equal for equations that compute the same; None if that can't be told."""
-    if eqn.primitive.has_effects:
+    if eqn.primitive.stays_apart or _has_effects(eqn):
         return None
     inputs = tuple(
         (v.aval, v.val.tobytes() if isinstance(v.val, np.generic | np.ndarray) else v.val)

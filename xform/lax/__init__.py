@@ -4,7 +4,7 @@ May import: `xform.interpreters`, `xform.core`.
 """
 
 from xform.core.dtypes import dtype
-from xform.lax import costs, linalg
+from xform.lax import costs, linalg, sparsity
 from xform.lax.accuracy import AccuracyMode, Tolerance
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
@@ -38,7 +38,7 @@ from xform.lax.collectives import (
     pswapaxes,
 )
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
-from xform.lax.control_flow import cond, fori_loop, map, scan, switch, while_loop
+from xform.lax.control_flow import cond, fori_loop, map, platform_dependent, scan, switch, while_loop
 from xform.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,

@@ -36,7 +36,7 @@ def _together(xs: Sequence[Any]) -> list[Any]:
 
 
 optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True)
-optimization_barrier_p.has_effects = True  # not to be merged with an equal one
+optimization_barrier_p.stays_apart = True
 optimization_barrier_p.abstract_eval = lambda *xs: list(xs)
 optimization_barrier_p.host = lambda *xs: list(xs)
 optimization_barrier_p.jvp = lambda primals, ts: (optimization_barrier_p.bind(*primals), _together(ts))

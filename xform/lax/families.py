@@ -17,7 +17,7 @@ from xform.core import dtypes
 from xform.core.array import Array, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
-from xform.interpreters import batching
+from xform.interpreters import batching, dependencies
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax.accuracy import check_accuracy
@@ -124,6 +124,7 @@ def elementwise(
     p.abstract_eval = types
     p.host = host_in_float32(host) if widen and not isinstance(host, np.ufunc) else host
     p.is_cheap_on_host = isinstance(plain_host(p), np.ufunc)
+    p.depends = dependencies.nothing if jvp is None else dependencies.elementwise
     p.batch = lambda axis, args, dims, **params: elementwise_batch(p, args, dims, params)
     if lower is not None:
         bits = 0 if by_bits else 16 if widen else 8

@@ -39,7 +39,7 @@ from xform.lax.arithmetic import (
     sub_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_in_float32, lower_symmetric
+from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
 from xform.lax.powers import power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 from xform.lax.vector_math import vectorized
@@ -137,7 +137,7 @@ log1p_p = elementwise(
     _log1p_host,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
-    lower=lower_in_float32(vectorized("log1p", lower_as(_log1p))),
+    lower=vectorized("log1p", lower_as(_log1p)),
     lower_complex=lower_as(_log1p_complex),
 )
 

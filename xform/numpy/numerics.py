@@ -13,11 +13,10 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary
-from xform.lax.dot import dot_general_p
-from xform.lax.precision import canonical_precision
+from xform.lax.convolution import conv_general_dilated
 from xform.lax.shapes import convert, reshape_p
 from xform.lax.shapes import full as lax_full
-from xform.lax.slicing import pad_p, slice_in_dim
+from xform.lax.slicing import slice_in_dim
 from xform.numpy import manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.fast import REFUSALS
@@ -289,25 +288,21 @@ def _convolve(name: str, a: Any, v: Any, mode: str, precision: Any, preferred: A
         except REFUSALS:
             pass
     if correlation:
-        v = manipulation.flip(ufuncs.conj(v))
+        v = manipulation.flip(ufuncs.conj(v) if v.dtype.kind == "c" else v)
     longer, shorter = (a, v) if a.size >= v.size else (v, a)
     n, m = longer.size, shorter.size
-    # One row per element of the shorter, each moved by one more: rows of length n + m, read as rows of n + m - 1.
-    rows = expand_to(reshape_p.bind(longer, new_sizes=(1, n)), (m, n))
-    zero = longer.dtype.type(0)
-    padded = reshape_p.bind(pad_p.bind(rows, zero, padding_config=((0, 0, 0), (0, m, 0))), new_sizes=(m * (n + m),))
-    skewed = reshape_p.bind(slice_in_dim(padded, 0, m * (n + m - 1)), new_sizes=(m, n + m - 1))
-    full = dot_general_p.bind(
-        shorter, skewed, dimension_numbers=(((0,), (0,)), ((), ())), precision=canonical_precision(precision),
-        preferred_element_type=preferred,
-    )  # fmt: skip
-    if mode == "full":
-        return full
-    if mode == "valid":
-        return full[m - 1 : n]
     # NumPy's 'same' of a correlation with a longer second argument is that of the exchanged one, reversed.
     start = m // 2 if correlation and a.size < v.size else (m - 1) // 2
-    return full[start : start + n]
+    pads = {"full": (m - 1, m - 1), "valid": (0, 0), "same": (m - 1 - start, start)}[mode]
+    logical = longer.dtype.kind == "b"
+    if logical:
+        longer, shorter = longer.astype(np.int32), shorter.astype(np.int32)
+    out = conv_general_dilated(
+        reshape_p.bind(longer, new_sizes=(1, 1, n)), reshape_p.bind(manipulation.flip(shorter), new_sizes=(1, 1, m)),
+        (1,), [pads], precision=precision, preferred_element_type=preferred,
+    )  # fmt: skip
+    out = reshape_p.bind(out, new_sizes=out.shape[2:])
+    return out.astype(bool) if logical and preferred is None else out
 
 
 # ---- Windows -----------------------------------------------------------------------------------------------

@@ -1,21 +1,27 @@
 """What the control flow operations share: tracing of bodies, checks of carries, small jaxpr surgery.
 
-May import: `xform.core`, `xform.interpreters`, `lax.shapes`.
+May import: `xform.core`, `xform.interpreters`, the other modules of `lax` but those of control flow.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from xform.core import dtypes, tree
 from xform.core.array import ArrayImpl, get_aval, host_value, own
 from xform.core.avals import ShapedArray
 from xform.core.config import state
-from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr, subjaxprs
 from xform.core.trace import Tracer
 from xform.interpreters.forward import jvp_jaxpr_fixed, with_consts
 from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
-from xform.lax.shapes import convert
+from xform.lax.comparison import select_n
+from xform.lax.dynamic_slicing import dynamic_index_in_dim
+from xform.lax.identities import stop_gradient
+from xform.lax.reductions import argmax
+from xform.lax.shapes import broadcast_in_dim, convert
 
 # A loop outside jit runs on the host while trips x equations stay below this, and is compiled beyond it.
 HOST_BUDGET = 3000
@@ -126,6 +132,34 @@ def jvp_in_groups(
     return closed.cache[key]
 
 
+def contains(closed: ClosedJaxpr, *names: str) -> bool:
+    """Whether an operation whose name begins with one of `names` is in the jaxpr, or in one inside of it."""
+
+    def search(jaxpr: Jaxpr) -> bool:
+        return any(e.primitive.name.startswith(names) or any(map(search, subjaxprs(e.params))) for e in jaxpr.eqns)
+
+    key = ("contains", names)
+    if key not in closed.cache:
+        closed.cache[key] = search(closed.jaxpr)
+    return closed.cache[key]
+
+
+def with_stand_ins(chosen: Any, args: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+    """Operands in which lanes that are not chosen are copies of the first one that is.
+
+    So a `while` within what is computed for all lanes ends when it ends for those that are chosen.
+    """
+    lane = argmax(chosen, 0, np.int32)
+
+    def replace(x: Any) -> Any:
+        row = broadcast_in_dim(
+            stop_gradient(dynamic_index_in_dim(x, lane, 0, keepdims=False)), x.shape, range(1, x.ndim)
+        )
+        return select_n(broadcast_in_dim(chosen, x.shape, (0,)), row, x)
+
+    return [replace(x) if m else x for x, m in zip(args, mapped, strict=True)]
+
+
 def fixpoint(step: Callable[[tuple[bool, ...]], Sequence[bool]], start: Sequence[bool]) -> tuple[bool, ...]:
     """Grow a property of the carry until the body preserves it."""
     current = tuple(start)
@@ -159,20 +193,22 @@ def check_same(
     right_avals: Sequence[ShapedArray],
 ) -> None:  # fmt: skip
     """TypeError unless structures and avals (but for weak types) agree; shows both sides leaf by leaf."""
-    if left != right:
-        raise TypeError(
-            f"{where}: {left_name} and {right_name} must have the same structure, got\n  {left}\nand\n  {right}"
-        )
-    names = [tree.keystr(path) for path in tree.paths(left)]
-    lines = [
-        f"  {name or 'the value'}: {a.str_short()} against {b.str_short()}"
-        for name, a, b in zip(names, left_avals, right_avals, strict=True)
-        if a.shape != b.shape or a.dtype != b.dtype
+    sides = [
+        {tree.keystr(path) or "the value": a.str_short() for path, a in zip(tree.paths(structure), avals, strict=True)}
+        for structure, avals in ((left, left_avals), (right, right_avals))
     ]
-    if lines:
-        raise TypeError(
-            f"{where}: {left_name} and {right_name} must have the same types, but differ at\n" + "\n".join(lines)
-        )
+    same = left == right
+    if same and all(a.shape == b.shape and a.dtype == b.dtype for a, b in zip(left_avals, right_avals, strict=True)):
+        return
+    lines = [
+        f"  {name}: {' against '.join(side.get(name, 'nothing') for side in sides)}"
+        for name in dict.fromkeys([*sides[0], *sides[1]])
+        if not same or sides[0][name] != sides[1][name]
+    ]
+    if not same:
+        lines = [f"  {left}", "and", f"  {right}", "with the leaves", *lines]
+    what = "types, but differ at" if same else "structure, got"
+    raise TypeError(f"{where}: {left_name} and {right_name} must have the same {what}\n" + "\n".join(lines))
 
 
 def settle_carry(

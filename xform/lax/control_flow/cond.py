@@ -14,8 +14,8 @@ from xform.core import dtypes, tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
-from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
-from xform.core.trace import Tracer, evaluate
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, eval_jaxpr, subjaxprs
+from xform.core.trace import Primitive, Tracer, evaluate
 from xform.interpreters import passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
@@ -23,8 +23,9 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
-from xform.lax.comparison import select_n_p
+from xform.lax.comparison import eq, select_n_p
 from xform.lax.control_flow import common
+from xform.lax.reductions import reduce_or_p
 from xform.lax.shapes import broadcast_in_dim, convert
 
 Branches = tuple[ClosedJaxpr, ...]
@@ -71,7 +72,7 @@ def _split_branches(
     """Forward and linear branches that agree on their residuals.
 
     Residuals are the operands that any branch needs (`used`), then the results and new residuals of every branch;
-    a branch that was not taken has ones for its own.
+    a branch that was not taken has none for its own (`unused`).
     """
     cache = branches[0].cache
     key = ("split_branches", tuple(map(id, branches)), nonzero, nonzero_out)
@@ -90,7 +91,7 @@ def _split_branches(
             flat = call(*args)
             mine = [flat[i] for i in own[k]]
             return flat[:n_out] + [
-                r for j, avals in enumerate(own_avals) for r in (mine if j == k else map(_blank, avals))
+                r for j, avals in enumerate(own_avals) for r in (mine if j == k else map(_unused, avals))
             ]
 
         return common.rewrite(splits[k].forward, program, branches[k].in_avals)
@@ -112,9 +113,24 @@ def _split_branches(
     return out
 
 
-def _blank(aval: ShapedArray) -> Any:
-    """Ones, not zeros: under `vmap` the linear branch runs for all lanes, and may divide by its residuals."""
-    return broadcast_in_dim(np.ones((), aval.dtype)[()], aval.shape, ())
+def _unused(aval: ShapedArray) -> Any:
+    """A value that nobody looks at: a residual of a branch that was not taken."""
+    return unused_p.bind(shape=aval.shape, dtype=aval.dtype)
+
+
+def _is_unused(branch: ClosedJaxpr, i: int) -> bool:
+    """Whether a result of the branch is such a value."""
+    out = branch.jaxpr.outvars[i]
+    return any(e.primitive is unused_p and e.outvars[0] is out for e in branch.eqns)
+
+
+# Its value is one: a branch that isn't taken may run all the same under `vmap`, and divide by it.
+unused_p = Primitive("unused")
+unused_p.abstract_eval = ShapedArray
+unused_p.host = np.ones
+unused_p.jvp = lambda primals, tangents, **params: (out := unused_p.bind(**params), zero_of(out))
+unused_p.batch = lambda axis, args, dims, **params: (unused_p.bind(**params), None)
+unused_p.lower = lambda ctx, shape, dtype: ctx.full(shape, 1, dtype)
 
 
 def _transpose(cts: Sequence[Any], index: Any, *args: Any, branches: Branches) -> list[Any]:
@@ -136,24 +152,75 @@ def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, branch
         forced = tuple(batch_jaxpr(b, axis.size, axis.axis_name, batched, out)[0] for b in branches)
         return cond_p.bind(index, *operands, branches=forced), [0 if b else None for b in out]
     # Lanes differ: run every branch and select.
-    results = []
-    for b in branches:
-        jaxpr, _ = batch_jaxpr(b, axis.size, axis.axis_name, batched, True)
-        results.append(eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *operands))
+    ran = [_run_for_lanes(b, eq(index, np.int32(k)), axis, operands, batched) for k, b in enumerate(branches)]
     which = index if len(branches) > 2 else convert(index, np.dtype(bool))
-    outs = []
-    for cases in zip(*results, strict=True):
-        shape = cases[0].shape
-        outs.append(select_n_p.bind(broadcast_in_dim(which, shape, (0,)), *cases))
-    return outs, [0] * len(outs)
+    outs, dims_out = [], []
+    for i, cases in enumerate(zip(*ran, strict=True)):
+        wanted = [case for case, b in zip(cases, branches, strict=True) if not _is_unused(b, i)]
+        out, dim = (wanted or cases)[0]
+        if len(wanted) > 1 or dim is not None:
+            arrays = [move_to(x, d, axis.size) for x, d in cases]
+            out, dim = select_n_p.bind(broadcast_in_dim(which, arrays[0].shape, (0,)), *arrays), 0
+        outs.append(out)
+        dims_out.append(dim)
+    return outs, dims_out
+
+
+# A branch that handles so many numbers is left out where no lane chose it.
+_MUCH = 20_000
+
+
+def _run_for_lanes(
+    branch: ClosedJaxpr, chosen: Any, axis: Any, operands: Sequence[Any], batched: tuple[bool, ...]
+) -> list[tuple[Any, int | None]]:
+    """The results of a branch for all lanes, of which only those of `chosen` lanes count, and their mapped axes.
+
+    What is long runs only if a lane chose it. Lanes that did not are copies of one that did, lest a `while` in the
+    branch runs on for them; not if the branch sums or exchanges over lanes.
+    """
+    closed, mapped = batch_jaxpr(branch, axis.size, axis.axis_name, batched)
+    dims = [0 if b else None for b in mapped]
+    work = sum(v.aval.size for e in closed.eqns for v in (*e.invars, *e.outvars))
+    if (work < _MUCH and not common.contains(branch, "while", "scan")) or _names_axis(branch.jaxpr, axis.axis_name):
+        return list(zip(eval_jaxpr(closed.jaxpr, closed.consts, *operands), dims, strict=True))
+
+    def run(call: Callable[..., list[Any]], chosen: Any, *args: Any) -> list[Any]:
+        return call(*common.with_stand_ins(chosen, args, batched))
+
+    avals = [get_aval(chosen), *closed.in_avals]
+    key = ("run_for_lanes", batched)
+    if key not in closed.cache:
+        skip = common.rewrite(closed, lambda call, *_: [_unused(a) for a in closed.out_avals], avals)
+        closed.cache[key] = skip, common.rewrite(closed, run, avals)
+    some = convert(reduce_or_p.bind(chosen, axes=(0,)), np.dtype(np.int32))
+    outs = cond_p.bind(some, chosen, *operands, branches=closed.cache[key])
+    return list(zip(outs, dims, strict=True))
+
+
+def _names_axis(jaxpr: Jaxpr, name: Any) -> bool:
+    """Whether an operation goes over the named axis."""
+    return name is not None and any(
+        name in (axes if isinstance(axes := e.params.get("axes"), tuple) else ())
+        or any(_names_axis(inner, name) for inner in subjaxprs(e.params))
+        for e in jaxpr.eqns
+    )
 
 
 def _lower(ctx: Context, index: Value, *operands: Value, branches: Branches) -> list[Value]:
     outs = ctx.outs
     if index.dtype != np.int32:
         index = ctx.convert(index, np.dtype(np.int32))
+    if (known := _constant(ctx, index)) is not None:  # as in `platform_dependent`, whose other branches may not lower
+        chosen = branches[min(max(known, 0), len(branches) - 1)]
+        return ctx.jaxpr(chosen.jaxpr, chosen.consts, operands)
     regions = [ctx.region(lambda c, b=b: c.jaxpr(b.jaxpr, b.consts, operands), []) for b in branches]
     return ctx.op("case", [index], outs, "", regions)
+
+
+def _constant(ctx: Context, index: Value) -> int | None:
+    """The number that an index stands for, if it is a constant of the program."""
+    found = (np.frombuffer(data, dtype)[0] for (data, dtype, _), value in ctx.constants.items() if value is index)
+    return next((int(i) for i in found), None)
 
 
 def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
@@ -180,7 +247,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     """Apply one of several functions: ``branches[clip(index, 0, len(branches) - 1)](*operands)``.
 
     With a known index only that branch runs. Traced, the branches must return the same structure and types.
-    Under `vmap` with a mapped index all branches run, and their results are selected from.
+    Under `vmap` with a mapped index the branches run for all lanes, and their results are selected from; long ones, and
+    those with loops in them, run only if a lane chose them, and until the loops of such lanes end.
 
     Parameters
     ----------
@@ -207,7 +275,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     from xform.lax import clamp  # defined above this module's floor
 
     index = clamp(0, convert(index, np.dtype(np.int32)), len(branches) - 1)
-    return _bind("switch", index, branches, operands)
+    names = [f"branches[{i}]" for i in range(len(branches))]
+    return bind_branches("switch", names, index, branches, operands)
 
 
 @api_boundary
@@ -216,7 +285,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """Apply ``true_fun(*operands)`` or ``false_fun(*operands)``.
 
     With a known predicate only that function runs. Traced, both must return the same structure and types.
-    Under `vmap` with a mapped predicate both run, and their results are selected from.
+    Under `vmap` with a mapped predicate both run, as described for `switch`, and their results are selected from.
 
     Parameters
     ----------
@@ -241,16 +310,18 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     if not isinstance(pred, Tracer):
         return (true_fun if pred else false_fun)(*operands)
     index = convert(convert(pred, np.dtype(bool)), np.dtype(np.int32))
-    return _bind("cond", index, [false_fun, true_fun], operands)
+    return bind_branches("cond", ["false_fun", "true_fun"], index, [false_fun, true_fun], operands)
 
 
-def _bind(what: str, index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
+def bind_branches(
+    what: str, names: Sequence[str], index: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any],
+) -> Any:  # fmt: skip
+    """Trace functions of the same operands, and bind `cond` of them."""
     leaves, treedef = tree.flatten(tuple(operands))
     leaves = common.as_arrays(leaves)
     avals = [get_aval(x) for x in leaves]
     traced = [common.trace_body(f, treedef, avals, what) for f in functions]
     out_tree = traced[0][2]
-    names = ["false_fun", "true_fun"] if what == "cond" else [f"branches[{i}]" for i in range(len(functions))]
     for name, (closed, _, other) in list(zip(names, traced, strict=True))[1:]:
         common.check_same(
             f"lax.{what}", f"the result of {names[0]}", out_tree, traced[0][0].out_avals, f"that of {name}", other,

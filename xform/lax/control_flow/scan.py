@@ -341,7 +341,8 @@ def _lower(
                 f"slice_sizes = array<i64: {sizes}>",
             )  # fmt: skip
             slices.append(c.op("reshape", [sliced], x.aval.update(shape=x.shape[1:])))
-        results = c.jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *now, *slices])
+        with c.module.repeated(length):
+            results = c.jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *now, *slices])
         new_ys = []
         for y, r in zip(ys, results[num_carry:], strict=True):
             row = c.op("reshape", [r], r.aval.update(shape=(1, *r.shape)))

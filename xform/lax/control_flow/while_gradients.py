@@ -132,6 +132,11 @@ def _call(closed: ClosedJaxpr, *args: Any) -> list[Any]:
     return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
 
+def _without(aval: ShapedArray, dim: int | None) -> ShapedArray:
+    """The aval of one lane."""
+    return aval if dim is None else aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1 :])
+
+
 class LoopProgram(CallPrimitive):
     """An operation that is the program ``program(*operands, **params)``, where it has no rule of its own."""
 
@@ -158,6 +163,11 @@ class LoopProgram(CallPrimitive):
     def as_call(self, rule: str, args: Sequence[Any], more: Sequence[Any], params: dict[str, Any]) -> Any:
         """A rule of `jit`, applied to a call of the program."""
         return getattr(jit_p, rule)(args, more, jaxpr=self.expand(args, params), name=self.name)
+
+    def batch_as_call(self, axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        """The same for `vmap`."""
+        avals = [_without(get_aval(a), d) for a, d in zip(args, dims, strict=True)]
+        return jit_p.batch(axis, args, dims, jaxpr=self.expand(avals, params), name=self.name)
 
     def _lower(self, ctx: Context, args: Sequence[Value], params: dict[str, Any]) -> list[Value]:
         return ctx.call(self.expand(args, params), args)
@@ -301,9 +311,7 @@ while_tangents_p = LoopProgram("while_tangents", _tangents)
 while_tangents_p.jvp = _tangents_linear("jvp")
 while_tangents_p.linearize = _tangents_linear("linearize")
 while_tangents_p.transpose = _tangents_transpose
-while_tangents_p.batch = lambda axis, args, dims, **params: jit_p.batch(
-    axis, args, dims, jaxpr=while_tangents_p.expand(args, params), name="while_tangents"
-)
+while_tangents_p.batch = while_tangents_p.batch_as_call
 
 
 # The backward loop: ``while_back *cond_consts *body_consts n *schedule *saved *carry`` gives the last carry, of
@@ -360,9 +368,13 @@ def _back_batch(
     sizes = cond_nconsts, body_nconsts = loop["cond_nconsts"], loop["body_nconsts"]
     consts, schedule, saved, carry = _split_saved(args, loop)
     d_consts, d_schedule, d_saved, d_carry = _split_saved(dims, loop)
-    if any(d is not None for d in d_schedule):  # of a loop that was mapped as a program
-        params = {**loop, "back_jaxpr": back_jaxpr}
-        return jit_p.batch(axis, args, dims, jaxpr=while_back_p.expand(args, params), name="while_back")
+    if any(d is not None for d in d_schedule):
+        # Of a loop that was mapped as a program, or whose residuals left a `vmap`: lanes may have ended earlier than
+        # their schedules say, so steps ask for the condition.
+        body, back = (masked_step(loop["cond_jaxpr"], step, *sizes, ()) for step in (loop["body_jaxpr"], back_jaxpr))
+        masked = {**loop, "body_jaxpr": body, "body_nconsts": cond_nconsts + body_nconsts, "back_jaxpr": back}
+        again = [*args[:cond_nconsts], *args], [*dims[:cond_nconsts], *dims]
+        return while_back_p.batch_as_call(axis, *again, **masked)
     b_consts = [d is not None for d in d_consts]
     batched = batched_loop(axis, [*b_consts, *[d is not None for d in d_saved]], **loop)
     b_state = batched.carry_batched
@@ -375,7 +387,7 @@ def _back_batch(
     back, _ = batch_jaxpr(back_jaxpr, size, name, (*known, *c), c)
     consts = [x if d is None else move_to(x, d, size) for x, d in zip(consts, d_consts, strict=True)]
     if batched.pred_batched:
-        back = masked_step(batched.cond_jaxpr, back, cond_nconsts, body_nconsts)
+        back = masked_step(batched.cond_jaxpr, back, cond_nconsts, body_nconsts, (*known, *c))
         consts = [*consts[:cond_nconsts], *consts]
     outs = while_back_p.bind(
         *consts, *schedule,

@@ -100,6 +100,7 @@ class BatchedLoop(NamedTuple):
 
     cond_jaxpr: ClosedJaxpr
     body_jaxpr: ClosedJaxpr
+    consts_batched: tuple[bool, ...]
     carry_batched: tuple[bool, ...]
     pred_batched: bool
 
@@ -121,7 +122,7 @@ def batched_loop(
     c = common.fixpoint(step, b_carry)
     cond, (pred_batched,) = batch_jaxpr(cond_jaxpr, size, name, (*b_cond, *c))
     body, _ = batch_jaxpr(body_jaxpr, size, name, (*b_body, *c), c)
-    return BatchedLoop(cond, body, c, pred_batched)
+    return BatchedLoop(cond, body, tuple(b_body), c, pred_batched)
 
 
 def masked_loop(loop: BatchedLoop, cond_nconsts: int, body_nconsts: int) -> dict[str, Any]:
@@ -139,26 +140,29 @@ def masked_loop(loop: BatchedLoop, cond_nconsts: int, body_nconsts: int) -> dict
 
     return {
         "cond_jaxpr": common.rewrite(cond, any_lane, cond.in_avals),
-        "body_jaxpr": masked_step(cond, body, cond_nconsts, body_nconsts),
+        "body_jaxpr": masked_step(cond, body, cond_nconsts, body_nconsts, (*loop.consts_batched, *loop.carry_batched)),
         "cond_nconsts": cond_nconsts,
         "body_nconsts": cond_nconsts + body_nconsts,
     }
 
 
-def masked_step(cond: ClosedJaxpr, step: ClosedJaxpr, cond_nconsts: int, nconsts: int) -> ClosedJaxpr:
+def masked_step(
+    cond: ClosedJaxpr, step: ClosedJaxpr, cond_nconsts: int, nconsts: int, mapped: tuple[bool, ...]
+) -> ClosedJaxpr:
     """A step from ``(*consts, *state, *rest)`` to the last of these, which finished lanes keep.
 
-    It takes the constants of the condition first.
+    It takes the constants of the condition first. `mapped` says which of the other inputs are; for a loop that is not
+    mapped, none.
     """
-    n = len(step.out_avals)
+    n, n_state = len(step.out_avals), len(cond.in_avals) - cond_nconsts
 
     def program(call: Callable[..., list[Any]], *args: Any) -> list[Any]:
         cond_consts, rest = args[:cond_nconsts], args[cond_nconsts:]
-        state = rest[nconsts : nconsts + len(cond.in_avals) - cond_nconsts]
-        (pred,) = eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *state)
+        (pred,) = eval_jaxpr(cond.jaxpr, cond.consts, *cond_consts, *rest[nconsts : nconsts + n_state])
+        operands = common.with_stand_ins(pred, rest, mapped) if mapped and common.contains(step, "while") else rest
         return [
-            select_n_p.bind(broadcast_in_dim(pred, x.shape, (0,)), old, x)
-            for old, x in zip(rest[len(rest) - n :], call(*rest), strict=True)
+            select_n_p.bind(broadcast_in_dim(pred, x.shape, range(pred.ndim)), old, x)
+            for old, x in zip(rest[len(rest) - n :], call(*operands), strict=True)
         ]
 
     return common.rewrite(step, program, [*cond.in_avals[:cond_nconsts], *step.in_avals])

@@ -18,7 +18,7 @@ from xform.lax.convolution.dimensions import ConvDimensionNumbers, dilated, perm
 from xform.lax.convolution.phases import phases
 from xform.lax.dot import dot_general_p
 from xform.lax.reductions import reduce_sum_p
-from xform.lax.shapes import broadcast_in_dim, reshape, transpose
+from xform.lax.shapes import broadcast_in_dim, convert, reshape, transpose
 from xform.lax.slicing import concatenate
 from xform.lax.strided import dilate_and_pad, take_every, unfold, weave
 
@@ -130,9 +130,11 @@ def choose(x: ShapedArray, w: ShapedArray, **params: Any) -> Callable[..., Any] 
         fast = single and c.rank == 2 and c.groups == 1 and c.few_taps and c.inner >= 32
         return None if fast else by_phases
     terms = math.prod(c.window if c.few_taps else c.places)
-    if c.inner == c.outer == 1 and terms <= UNROLLED:
-        fast = c.groups == 1 and not (c.few_taps and (single or c.rank == 1))
-        return None if fast else by_taps
+    if c.inner == c.outer == 1:
+        if terms <= UNROLLED and (c.groups > 1 or (c.few_taps and (single or c.rank == 1))):
+            return by_taps
+        if c.groups == 1:
+            return by_float64 if single else None
     if x.dtype.kind != "f" or terms > UNROLLED:
         return None
     matrix = c.groups * c.inner * math.prod(c.window) * c.batch * math.prod(c.places)
@@ -143,6 +145,14 @@ def choose(x: ShapedArray, w: ShapedArray, **params: Any) -> Callable[..., Any] 
     else:
         slow = max(c.inner, c.outer) < 32 and c.outer > 2 and matrix <= (2 * MEGA if c.few_taps else 4 * MEGA)
     return by_matrix if slow else None
+
+
+def by_float64(x: Any, w: Any, **params: Any) -> Any:
+    """In double precision: XLA's kernel for that is some times faster where there is one feature."""
+    from xform.lax.convolution.primitive import conv_general_dilated_p
+
+    wide = np.dtype(np.float64)
+    return convert(conv_general_dilated_p.bind(convert(x, wide), convert(w, wide), **params), x.dtype)
 
 
 def by_phases(x: Any, w: Any, **params: Any) -> Any:

@@ -224,7 +224,10 @@ def _hermitian_types(x: ShapedArray) -> ShapedArray:
 
 
 def _hermitian_host(x: Any) -> Any:
-    return (x + np.conjugate(x.swapaxes(-1, -2))) * x.dtype.type(0.5)
+    other = x.swapaxes(-1, -2)
+    out = x + (np.conjugate(other) if is_complex(x) else other)
+    out *= x.dtype.type(0.5)
+    return out
 
 
 def _hermitian_lower(ctx: Context, x: Value) -> Value:

@@ -20,7 +20,6 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
-from xform.interpreters.jet import implicit
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax.arithmetic import abs_p, add_p, mul_p, sub_p
@@ -156,13 +155,6 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, kind: str, pullback: bool
     return out, zero_of(out) if type(t) is Zero else quotient_p.bind(t, d, w, kind=kind, pullback=pullback)
 
 
-def _product(found: Sequence[tuple[Any, Any]], *, kind: str, pullback: bool) -> Any:
-    total: Any = None
-    for w, q in found:
-        total = add_tangents(total, scaled(_coupling(q, w, kind, pullback), -1))
-    return total
-
-
 def _coupling(q: Any, tw: Any, kind: str, pullback: bool) -> Any:
     """What a tangent of w adds to the equation's right-hand side."""
     if kind == "columns":
@@ -185,7 +177,6 @@ quotient_p = Primitive("quotient")
 quotient_p.abstract_eval = _types
 quotient_p.host = _host
 quotient_p.jvp = _jvp
-quotient_p.jet = implicit(quotient_p, 2, 0, _product, lambda w, kind, pullback: transposed(w) if pullback else w)
 quotient_p.transpose = _transpose
 quotient_p.batch = batch_in_front(quotient_p)
 quotient_p.lower = lower_as(_composed)

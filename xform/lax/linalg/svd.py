@@ -100,11 +100,16 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, full_matrices: bool, vect
     tu, tvh = matmul(u, y), neg_p.bind(matmul(z, vh))
     if not full_matrices:  # what is orthogonal to the columns of U, the rows of V^H
         if m > k:
-            tu = add_p.bind(tu, over_s(sub_p.bind(tv, matmul(u, p)), middle))
+            tu = add_p.bind(tu, _orthogonal(over_s(tv, middle), u, uh))
         if n > k:
-            rest = sub_p.bind(matmul(uh, t), matmul(p, vh))
-            tvh = add_p.bind(tvh, adjoint(over_s(adjoint(rest), adjoint(middle))))
+            rest = over_s(adjoint(matmul(uh, t)), adjoint(middle))
+            tvh = add_p.bind(tvh, adjoint(_orthogonal(rest, adjoint(vh), vh)))
     return [u, s, vh], [tu, ts, tvh]
+
+
+def _orthogonal(x: Any, u: Any, uh: Any) -> Any:
+    """What is orthogonal to the columns of u. After the division, so that its cotangent is, too."""
+    return sub_p.bind(x, matmul(u, matmul(uh, x)))
 
 
 def _completed(y: Any, below: Any) -> Any:

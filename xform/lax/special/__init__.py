@@ -1,4 +1,7 @@
-"""Special functions of real numbers, elementwise: one file a family."""
+"""Special functions of real numbers, elementwise: one file a family.
+
+May import: the other elementwise primitives.
+"""
 
 from xform.lax.special.bessel import bessel_i0e, bessel_i1e
 from xform.lax.special.error import erf, erf_inv, erf_inv_p, erf_p, erfc

@@ -23,7 +23,7 @@ from xform.interpreters.lowering import lower_as
 from xform.lax.arithmetic import abs, add, div, max, min, mul, mul_p, neg, neg_p, sub, sub_p
 from xform.lax.bitwise import bitwise_not
 from xform.lax.comparison import eq, ge, gt, le, lt, select
-from xform.lax.control_flow import while_loop
+from xform.lax.control_flow.while_loop import while_loop
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.powers import sqrt, square
 from xform.lax.reductions import reduce_max

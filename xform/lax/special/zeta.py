@@ -15,6 +15,7 @@ from xform.interpreters.lowering import lower_as
 from xform.lax.arithmetic import add, add_p, div, max, min, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import eq, gt, le, lt, ne, select
 from xform.lax.control_flow.cond import cond
+from xform.lax.control_flow.while_loop import fori_loop
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.reductions import reduce_or
 from xform.lax.rounding import floor
@@ -48,31 +49,26 @@ def _zeta_of_positive(s: Any, q: Any, first: Any, second: Any, scale: Any, *, si
     terms = _TERMS_FLOAT32 if single else _TERMS
     exponent, bounded = mul(s, -0.5), min(s, 1e300)
 
-    def power(base: Any) -> tuple[Any, Any]:
-        p = pow(mul(base, scale), exponent)
-        return mul(first, p), mul(second, p)
+    def step(k: Any, state: Any) -> Any:
+        total, last, *_ = state
+        k = convert(k, q.dtype)
+        base = add(q, k)
+        part = sub(base, q)
+        rest = add(sub(q, sub(base, part)), sub(k, part))
+        correction = sub(1.0, mul(bounded, div(rest, base)))  # of the power, for the rounding of q + k
+        power = pow(mul(base, scale), exponent)
+        term = mul(mul(mul(first, power), mul(second, power)), correction)
+        return add(total, last), term, base, power, correction
 
-    def shifted(k: int) -> tuple[Any, Any]:
-        """q + k, and what its power -s is to be multiplied with for the rounding of q + k."""
-        base = add(q, float(k))
-        step = sub(base, q)
-        rest = add(sub(q, sub(base, step)), sub(float(k), step))
-        return base, sub(1.0, mul(bounded, div(rest, base)))
-
-    total = mul(*power(q))
-    for k in range(1, terms):
-        base, correction = shifted(k)
-        total = add(total, mul(mul(*power(base)), correction))
-    base, correction = shifted(terms)
-    a, b = power(base)
-    integral = mul(mul(div(base, sub(s, 1.0)), a), b)
+    zero = mul(convert(lt(s, q), q.dtype), 0.0)
+    total, last, base, power, correction = fori_loop(0, terms + 1, step, (zero,) * 5)
+    integral = mul(mul(mul(div(base, sub(s, 1.0)), correction), mul(first, power)), mul(second, power))
     factor, series = div(s, base), constant(s, 0.5)
     for k, c in enumerate(_CORRECTIONS[:_CORRECTIONS_FLOAT32] if single else _CORRECTIONS):
         series = add(series, mul(factor, c))
         factor = mul(mul(factor, div(add(s, 2 * k + 1.0), base)), div(add(s, 2 * k + 2.0), base))
-    last = mul(a, b)
     rest = add(integral, select(gt(last, 0.0), mul(last, series), 0.0))
-    return select(eq(q, np.inf), 0.0, add(total, mul(rest, correction)))
+    return select(eq(q, np.inf), 0.0, add(total, rest))
 
 
 def zeta_of_any(*operands: Any, single: bool) -> Any:

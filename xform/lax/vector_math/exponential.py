@@ -1,4 +1,7 @@
-"""The exponential function, hyperbolic functions, logarithms, powers and roots as formulas (see `vector_math`)."""
+"""The exponential function, hyperbolic functions, logarithms, powers and roots as formulas (see `vector_math`).
+
+May import: `vector_math.number`.
+"""
 
 from xform.lax.vector_math.number import INF, INTEGER, MANTISSA, NAN, Number, polynomial, where, whole, with_sign
 

@@ -1,4 +1,7 @@
-"""Trigonometric functions and their inverses as formulas (see `vector_math`)."""
+"""Trigonometric functions and their inverses as formulas (see `vector_math`).
+
+May import: `vector_math.number`.
+"""
 
 from xform.lax.vector_math.number import (
     INF,
