@@ -24,7 +24,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
 from xform.core.trace import Tracer
 from xform.interpreters import host
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.staging import trace_to_closed
@@ -154,7 +154,7 @@ class LoopProgram(CallPrimitive):
         self.abstract_eval = lambda *avals, **params: self.expand(avals, params).out_avals
         self.host = lambda *args, **params: host.host_function(self.expand(args, params))(*args)
         self.lower = lambda ctx, *args, **params: self._lower(ctx, args, params)
-        self.jvp = lambda primals, ts, **params: self.as_call("jvp", primals, ts, params)
+        self.jvp = self.push = lambda primals, ts, **params: self.as_call("jvp", primals, ts, params)
         self.linearize = lambda primals, ts, **params: self.as_call("linearize", primals, ts, params)
 
     def expand(self, args: Sequence[Any], params: dict[str, Any]) -> ClosedJaxpr:
@@ -207,12 +207,12 @@ def _saving(*operands: Any, checkpoints: int, **loop: Any) -> list[Any]:
 def _saving_jvp(primals: Sequence[Any], ts: Sequence[Any], *, checkpoints: int, **loop: Any) -> Any:
     operands, derived, nz = jvp_operands(primals, ts, **loop)
     flat = while_saving_p.bind(*operands, **derived, checkpoints=checkpoints)
-    n, k = len(nz), len(nz) + sum(nz)
+    n = len(loop["body_jaxpr"].out_avals)
+    k = n + sum(nz)
     rest, saved = flat[k : k + N_SCHEDULE], flat[k + N_SCHEDULE :]
     outs = [*flat[:n], *rest, *saved[:n]]
-    nonzero = [*nz, *[False] * N_SCHEDULE, *nz]
-    tangents = iter([*flat[n:k], *saved[n:]])
-    return outs, [next(tangents) if z else zero_of(o) for o, z in zip(outs, nonzero, strict=True)]
+    nonzero = [*nz, *[False] * (N_SCHEDULE * (len(ts) // len(primals))), *nz]
+    return outs, with_zeros(nonzero, outs, [*flat[n:k], *saved[n:]])
 
 
 def _saving_batch(
@@ -232,7 +232,7 @@ def _saving_dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 
 
 while_saving_p = LoopProgram("while_saving", _saving)
-while_saving_p.jvp = _saving_jvp
+while_saving_p.jvp = while_saving_p.push = _saving_jvp
 while_saving_p.batch = _saving_batch
 while_saving_p.dce = _saving_dce
 
@@ -241,16 +241,17 @@ while_saving_p.dce = _saving_dce
 # carry. `nonzero` names the constants of the body and the carries that have tangents.
 
 
-def _split_saved(operands: Sequence[Any], loop: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    """Constants of condition and body, schedule with the number of steps, saved carries, and the rest."""
+def _split_saved(
+    operands: Sequence[Any], loop: dict[str, Any], terms: int = 1
+) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """Constants of condition and body, schedule with the number of steps, saved carries, and the rest.
+
+    If they are tangents, there may be several `terms` for each operand.
+    """
     k = loop["cond_nconsts"] + loop["body_nconsts"]
-    n = k + N_SCHEDULE + len(loop["body_jaxpr"].out_avals)
-    return (
-        list(operands[:k]),
-        list(operands[k : k + N_SCHEDULE]),
-        list(operands[k + N_SCHEDULE : n]),
-        list(operands[n:]),
-    )
+    sizes = [k, N_SCHEDULE, len(loop["body_jaxpr"].out_avals)]
+    i, j, n = (terms * sum(sizes[: m + 1]) for m in range(3))
+    return list(operands[:i]), list(operands[i:j]), list(operands[j:n]), list(operands[n:])
 
 
 def _tangents(*operands: Any, nonzero: tuple[bool, ...], **loop: Any) -> list[Any]:
@@ -351,8 +352,9 @@ def _back(*operands: Any, back_jaxpr: ClosedJaxpr, **loop: Any) -> list[Any]:
 
 def _back_jvp(primals: Sequence[Any], ts: Sequence[Any], *, back_jaxpr: ClosedJaxpr, **loop: Any) -> Any:
     consts, schedule, saved, carry = _split_saved(primals, loop)
-    const_ts, _, saved_ts, carry_ts = _split_saved(ts, loop)
-    nz_consts = tuple(not is_zero(t) for t in const_ts[loop["cond_nconsts"] :])
+    terms = len(ts) // len(primals)
+    const_ts, _, saved_ts, carry_ts = _split_saved(ts, loop, terms)
+    nz_consts = tuple(not is_zero(t) for t in const_ts[terms * loop["cond_nconsts"] :])
     derived, nz_state = derived_loop(nz_consts, [not is_zero(t) for t in saved_ts], **loop)
     nz = common.fixpoint(
         lambda c: jvp_jaxpr(back_jaxpr, (*nz_consts, *nz_state, *c))[1], [not is_zero(t) for t in carry_ts]
@@ -363,8 +365,8 @@ def _back_jvp(primals: Sequence[Any], ts: Sequence[Any], *, back_jaxpr: ClosedJa
         *carry, *[instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z],
         **derived, back_jaxpr=common.jvp_in_groups(back_jaxpr, [nz_consts, nz_state, nz], nz),
     )  # fmt: skip
-    outs, rest = flat[: len(carry)], iter(flat[len(carry) :])
-    return outs, [next(rest) if z else zero_of(o) for o, z in zip(outs, nz, strict=True)]
+    n = len(carry)
+    return flat[:n], with_zeros(nz, flat[:n], flat[n:])
 
 
 def _back_batch(
@@ -405,7 +407,7 @@ def _back_batch(
 
 
 while_back_p = LoopProgram("while_back", _back)
-while_back_p.jvp = _back_jvp
+while_back_p.jvp = while_back_p.push = _back_jvp
 while_back_p.batch = _back_batch
 
 
