@@ -47,8 +47,20 @@ _ELEMENT_TYPES = {
 # computed; this times the square of the number of such functions in the program.
 SMALLEST_FORMULA, USES_OF_FORMULA = 256, 1024
 
+# A loop over at most so many elements is unrolled, so that the one around it becomes the vectorised one.
+SHORT_AXIS = 4
+
+# A loop over fewer elements is not worth its compilation, 15 to 45 ms.
+SMALLEST_LOOP = 1024
+
 # Constants of more elements than this are hidden arguments of the program, not text.
 LARGE_CONSTANT = 16
+
+# Operations that XLA's fusion repeats for each user; operations whose result is their operand's elements.
+_CHEAP = frozenset(
+    f"stablehlo.{name}" for name in ("add", "subtract", "multiply", "negate", "abs", "select", "convert")
+)
+_VIEWS = frozenset(f"stablehlo.{name}" for name in ("reshape", "broadcast_in_dim", "transpose", "slice"))
 
 _types: dict[ShapedArray, str] = {}
 
@@ -72,11 +84,13 @@ def element_type(dtype: Any) -> str:
 class Value:
     """The result of an operation in the text: its name and type."""
 
-    __slots__ = ("aval", "name", "scalar")
+    __slots__ = ("aval", "is_cheap", "name", "negative_of", "scalar")
 
-    def __init__(self, name: str, aval: ShapedArray):
+    def __init__(self, name: str, aval: ShapedArray, is_cheap: bool = False):
         self.name, self.aval = name, aval
         self.scalar: Value | None = None  # of which this is a broadcast
+        self.negative_of: Value | None = None
+        self.is_cheap = is_cheap  # so that XLA computes it anew in each loop, and for each element, that uses it
 
     @property
     def type(self) -> str:
@@ -212,6 +226,10 @@ class Context:
         single = isinstance(out, ShapedArray)
         outs: Sequence[ShapedArray] = (out,) if single else out  # type: ignore[assignment]
         results = [self.value(aval) for aval in outs]
+        if name in _CHEAP or (name in _VIEWS and operands[0].is_cheap):
+            results[0].is_cheap = True
+            if name == "stablehlo.negate":
+                results[0].negative_of = operands[0]
         left = ", ".join([r.name for r in results]) + " = " if results else ""
         region = f" ({', '.join(regions)})" if regions else ""
         attrs = f" {{{attributes}}}" if attributes else ""
@@ -254,6 +272,27 @@ class Context:
     def convert(self, x: Value, dtype: Any) -> Value:
         """`x` converted to `dtype`."""
         return x if x.dtype == dtype else self.op("convert", [x], x.aval.update(dtype=dtype))
+
+    def takes_loops(self, x: ShapedArray) -> bool:
+        """Whether what is computed for each float of `x` shall be written for XLA's loops on CPU."""
+        large = x.size * self.module.repetitions >= SMALLEST_LOOP
+        return self.platform == "cpu" and large and x.dtype in (np.float64, np.float32)
+
+    def opaque_one(self, x: Value) -> Value:
+        """1.0 for each float of `x`, as the bits that are left after the shift allow nothing else.
+
+        LLVM sees that, XLA does not.
+        """
+        bits = x.aval.update(dtype=np.dtype(f"u{x.dtype.itemsize}"))
+        numbers = 8 * x.dtype.itemsize - 1, 2, np.asarray(1.0, x.dtype).view(bits.dtype)
+        shift, two, one = (self.full(x.shape, n, bits.dtype) for n in numbers)
+        out = self.op("shift_right_logical", [self.op("bitcast_convert", [x], bits), shift], bits)
+        out = self.op("or", [self.op("and", [out, two], bits), one], bits)
+        return self.op("bitcast_convert", [out], x.aval)
+
+    def once(self, x: Value) -> Value:
+        """The same floats, computed once: XLA takes a division for too expensive to be done again by each user."""
+        return self.op("divide", [x, self.opaque_one(x)], x.aval)
 
     def region(self, body: Callable[..., Sequence[Value]], avals: Sequence[ShapedArray]) -> str:
         """A region ``({^bb0(args): ...})`` whose results are ``body(ctx, *args)``."""

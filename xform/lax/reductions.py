@@ -17,7 +17,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.jet import linear, locally_linear
-from xform.interpreters.lowering import Context, Value, i64s, lower_as
+from xform.interpreters.lowering import SHORT_AXIS, Context, Value, i64s, lower_as
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
@@ -89,21 +89,58 @@ def reduce_with(ufunc: np.ufunc) -> Callable[..., Any]:
 def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.dtype], Any]) -> Callable[..., Value]:
     """Lowering to stablehlo.reduce with one StableHLO operation, or a function that writes several."""
 
+    def combine(ctx: Context, a: Value, b: Value) -> Value:
+        return operation(ctx, a, b) if callable(operation) else ctx.op(operation, [a, b], a.aval)
+
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
         out = ctx.out
         if operation in ("add", "multiply"):
             x = ctx.convert(x, accumulator(x.dtype))
+        step = combine
+        if ctx.takes_loops(x.aval):
+            if len(axes) == 1 and 1 < x.shape[axes[0]] <= SHORT_AXIS:
+                return ctx.convert(_unrolled(ctx, combine, x, axes[0]), out.dtype)
+            if operation == "add" and _is_for_loops(x.aval, axes):
+                step = _minus_negative
+                if x.negative_of is not None:  # what is subtracted in one place is often added in another
+                    total = lower(ctx, x.negative_of, axes=axes)
+                    return ctx.op("subtract", [ctx.full(total.shape, 0, total.dtype), total], total.aval)
         scalar = ShapedArray((), x.dtype)
-
-        def body(ctx: Context, a: Value, b: Value) -> list[Value]:
-            return [operation(ctx, a, b) if callable(operation) else ctx.op(operation, [a, b], scalar)]
-
-        region = ctx.region(body, [scalar, scalar])
+        region = ctx.region(lambda ctx, a, b: [step(ctx, a, b)], [scalar, scalar])
         start = ctx.constant(identity(x.dtype), x.dtype)
         result = ctx.op("reduce", [x, start], out.update(dtype=x.dtype), f"dimensions = {i64s(axes)}", [region])
         return ctx.convert(result, out.dtype)
 
     return lower
+
+
+# XLA on CPU hands reductions of floats to a library (YNNPACK), which is good along contiguous memory: twice as fast as
+# XLA's own loops. Over a few elements it is up to fifty times slower than these, and what it gets must be in memory,
+# where a loop computes its operand on the way.
+
+
+def _unrolled(ctx: Context, combine: Callable[..., Value], x: Value, axis: int) -> Value:
+    """Combine the slices of a short axis, each in the place of a scalar."""
+    part, out = (x.aval.update(shape=(*x.shape[:axis], *n, *x.shape[axis + 1 :])) for n in ((1,), ()))
+    total = None
+    for k in range(x.shape[axis]):
+        start, limit = [0] * len(x.shape), list(x.shape)
+        start[axis], limit[axis] = k, k + 1
+        bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
+        this = ctx.op("reshape", [ctx.op("slice", [x], part, bounds)], out)
+        total = this if total is None else combine(ctx, total, this)
+    assert total is not None
+    return ctx.once(total)  # or else it is computed anew by each user, and the program grows
+
+
+def _is_for_loops(x: ShapedArray, axes: tuple[int, ...]) -> bool:
+    """Whether a sum is over few elements, or its inner loop one over results."""
+    return x.ndim - 1 not in axes or math.prod(x.shape[a] for a in axes) <= 16
+
+
+def _minus_negative(ctx: Context, a: Value, b: Value) -> Value:
+    """A sum as the library doesn't know it."""
+    return ctx.op("subtract", [a, ctx.op("negate", [b], b.aval)], a.aval)
 
 
 # Sum and product

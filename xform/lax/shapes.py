@@ -20,7 +20,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching, tangents
 from xform.interpreters.jet import linear
-from xform.interpreters.lowering import Context, Value, i64s
+from xform.interpreters.lowering import SHORT_AXIS, Context, Value, i64s
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
 
@@ -116,15 +116,26 @@ def _broadcast_in_dim_batch(axis: Any, x: Any, dim: int, *, shape: Any, broadcas
     return broadcast_in_dim_p.bind(x, shape=(axis.size, *shape), broadcast_dimensions=dims), 0
 
 
+def _broadcast_in_dim_lower(ctx: Context, x: Value, *, shape: Sequence[int], broadcast_dimensions: Any) -> Value:
+    """Along a short last axis, XLA on CPU would compute `x` anew for each element, and without vector instructions."""
+    repeats = shape[-1] if shape else 1
+    if (
+        x.is_cheap
+        and 1 < repeats <= SHORT_AXIS
+        and ctx.takes_loops(x.aval)
+        and math.prod(shape) == repeats * x.aval.size
+    ):
+        x = ctx.once(x)
+    return ctx.op("broadcast_in_dim", [x], ctx.out, f"broadcast_dimensions = {i64s(broadcast_dimensions)}")
+
+
 broadcast_in_dim_p = linear_unary(
     "broadcast_in_dim",
     _broadcast_in_dim_types,
     _broadcast_in_dim_host,
     _broadcast_in_dim_transpose,
     _broadcast_in_dim_batch,
-    lambda ctx, x, *, shape, broadcast_dimensions: ctx.op(
-        "broadcast_in_dim", [x], ctx.out, f"broadcast_dimensions = {i64s(broadcast_dimensions)}"
-    ),
+    _broadcast_in_dim_lower,
 )
 
 

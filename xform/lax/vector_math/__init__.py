@@ -16,8 +16,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from xform.core.avals import ShapedArray
 from xform.interpreters.lowering import Context, Value
 from xform.lax.families import KINDS, lower_in_float32
@@ -54,21 +52,14 @@ def _write(ctx: Context, formula: Callable[..., Number], operands: Sequence[Valu
     """Write a formula, which computes in float64."""
     constants: dict[Any, Value] = {}
     numbers = [Number(ctx, ctx.convert(x, FLOAT), constants) for x in operands]
-    result = formula(*numbers).to(out.dtype)
+    result = formula(*numbers).to(out.dtype).value
     # XLA computes all operations anew in each fusion that uses them but those it takes for expensive, as a division.
-    result = result / _one(result)
+    result = ctx.once(result)
     if (ctx.module.formulas or 0) > MOST_FUSED:
         # Nor does it fuse an expensive operation with what uses it twice, so this ends a loop.
-        result = result * _one(result)
-    return result.value
+        result = ctx.op("multiply", [result, ctx.opaque_one(result)], result.aval)
+    return result
 
 
 # Formulas of a program that may be fused. In loops with dozens of them LLVM finds no vector instructions.
 MOST_FUSED = 4
-
-
-def _one(x: Number) -> Number:
-    """1.0, as the bits of `x` that are left after the shift allow nothing else. LLVM sees that, XLA does not."""
-    width = 8 * x.value.dtype.itemsize
-    one = np.asarray(1.0, x.value.dtype).view(f"u{x.value.dtype.itemsize}")
-    return (((x.bits >> (width - 1)) & 2) | int(one)).float
