@@ -80,7 +80,7 @@ def _population_count_lower(ctx: Context, x: Value) -> Value:
 
 population_count_p = elementwise(
     "population_count",
-    lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype),
+    lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype, copy=False),
     accepts="integer",
     lower=_population_count_lower,
 )

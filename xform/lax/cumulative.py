@@ -21,7 +21,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.jet import implicit, linear, locally_linear
-from xform.interpreters.lowering import lower_as
+from xform.interpreters.lowering import SHORT_AXIS, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import (
@@ -74,8 +74,18 @@ def _lower_scan(
     and costs others time.
     """
 
+    def unrolled(*xs: Any, axis: int, reverse: bool) -> Any:
+        length, dtype = xs[0].shape[axis], xs[0].dtype
+        out, outs = np.asarray(initial(dtype), dtype)[()], []
+        for k in reversed(range(length)) if reverse else range(length):
+            out = step(out, *(slice_in_dim(x, k, k + 1, axis=axis) for x in xs))
+            outs.append(out)
+        return concatenate(outs[::-1] if reverse else outs, axis)
+
     def serial(*xs: Any, axis: int, reverse: bool) -> Any:
         shape, dtype = xs[0].shape, xs[0].dtype
+        if 1 <= shape[axis] <= SHORT_AXIS:
+            return unrolled(*xs, axis=axis, reverse=reverse)
         lanes = shape[:axis] + shape[axis + 1 :]
         single = all(n == 1 for n in lanes)
         xs = tuple(reshape(x, (shape[axis],)) if single else moveaxis(x, axis, 0) for x in xs)

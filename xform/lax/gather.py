@@ -151,15 +151,20 @@ def index_arrays(
 ) -> tuple[Any, list[Any], list[int], list[int], tuple[int, ...]]:
     """NumPy's form of a gather or scatter.
 
-    Returns which index vectors are in bounds; clamped index arrays for the operand's axes `indexed`, which broadcast
+    Returns which index vectors are in bounds (a scalar if all are); clamped index arrays for the operand's axes `indexed`, which broadcast
     to (positions..., windows...); those axes; the axes `whole`, that all windows run along entirely (none with
     `flat`); and the shape of the positions.
     """
     starts = host_indices(indices)
     positions = starts.shape[:-1]
     limits = np.array([shape[d] - sizes[d] for d in windows.index_map], np.int64)
-    inside = np.all((starts >= 0) & (starts <= limits), axis=-1)
-    starts = np.clip(starts, 0, limits)
+    inside = np.True_
+    for k, limit in enumerate(limits):  # along the long axes
+        at = starts[..., k]
+        if at.size and not 0 <= at.min() <= at.max() <= limit:
+            inside = inside & (at >= 0) & (at <= limit)
+    if inside is not np.True_:
+        starts = np.clip(starts, 0, limits)
     kept = windows.kept(len(shape))
     # An axis that windows cover entirely can only start at 0.
     whole = [] if flat else [d for d in kept if sizes[d] == shape[d]]

@@ -24,7 +24,15 @@ from xform.lax import families
 from xform.lax.arithmetic import div_p, mul_p
 from xform.lax.bitwise import or_p
 from xform.lax.comparison import eq_p, ne_p, select_n_p
-from xform.lax.shapes import broadcast_in_dim, canonical_axes, convert, iota_p, linear_jvp, reshape, transpose
+from xform.lax.shapes import (
+    broadcast_in_dim,
+    canonical_axes,
+    convert,
+    iota_p,
+    linear_jvp,
+    reshape,
+    transpose,
+)
 from xform.lax.slicing import concatenate, slice_in_dim
 
 
@@ -306,12 +314,35 @@ def _arg_extreme(name: str, method: str, reduce_p: Primitive) -> Primitive:
         index = iota_p.bind(dtype=index_dtype, shape=x.shape, dimension=axes[0])
         return reduce_min_p.bind(select_n_p.bind(hit, index_dtype.type(highest(index_dtype)), index), axes=axes)
 
+    def pairs(ctx: Context, x: Value, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Value:
+        """Reduce pairs of element and index. One pass, faster than two over integers or few elements."""
+        index = ctx.op("iota", [], x.aval.update(dtype=index_dtype), f"iota_dimension = {axes[0]} : i64")
+        value, place = ShapedArray((), x.dtype), ShapedArray((), index_dtype)
+
+        def body(ctx: Context, a: Value, i: Value, b: Value, j: Value) -> list[Value]:
+            equal = families.compare(ctx, a, b, "EQ")
+            first = ctx.op("and", [equal, families.compare(ctx, i, j, "LT")], equal.aval)
+            keep = ctx.op("or", [families.compare(ctx, a, b, direction), first], equal.aval)
+            if families.KINDS["float"](x.dtype):
+                keep = ctx.op("or", [keep, families.compare(ctx, a, a, "NE")], equal.aval)
+            return [ctx.op("select", [keep, a, b], value), ctx.op("select", [keep, i, j], place)]
+
+        start = [ctx.constant(identity(x.dtype), x.dtype), ctx.constant(0, index_dtype)]
+        outs = [ctx.out.update(dtype=x.dtype), ctx.out]
+        region = ctx.region(body, [value, place, value, place])
+        return ctx.op("reduce", [x, index, *start], outs, f"dimensions = {i64s(axes)}", [region])[1]
+
+    def lower(ctx: Context, x: Value, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Value:
+        takes_pairs = x.dtype.kind in "iu" or (x.shape[axes[0]] <= SHORT_AXIS and families.KINDS["float"](x.dtype))
+        rule = pairs if takes_pairs else lower_as(first_hit)
+        return rule(ctx, x, axes=axes, index_dtype=index_dtype)
+
     def jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
         out = p.bind(*primals, **params)
         return out, zero_of(out)
 
-    p.abstract_eval, p.host, p.batch, p.jvp = types, host, batch, jvp
-    p.lower = lower_as(first_hit)
+    identity, direction = (lowest, "GT") if reduce_p is reduce_max_p else (highest, "LT")
+    p.abstract_eval, p.host, p.batch, p.jvp, p.lower = types, host, batch, jvp, lower
     return p
 
 

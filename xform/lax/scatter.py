@@ -166,7 +166,7 @@ def _host(
         arrays = [np.broadcast_to(a, shape)[inside] for a in arrays]
         updates = updates[inside]
     if flat:
-        at = np.ravel_multi_index(arrays, out.shape) if arrays else np.zeros((), np.int64)
+        at = arrays[0] if out.ndim == 1 else np.ravel_multi_index(arrays, out.shape) if arrays else np.zeros((), int)
         target, place = out.reshape(-1), (np.broadcast_to(at, updates.shape).reshape(-1),)
         updates = updates.reshape(-1)
     else:

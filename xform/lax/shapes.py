@@ -465,9 +465,9 @@ _NARROW = {dtypes.by_name[name] for names in dtypes.narrow.values() for name in 
 def _saturating(x: Any, dtype: np.dtype) -> Any:
     info = dtypes.iinfo(dtype)
     low, high = float(info.min), float(info.max)
-    x = x.astype(np.float64)
     if not x.size or low < x.min() <= x.max() < high:  # false if there is a NaN
         return x.astype(dtype)
+    x = x.astype(np.float64)
     inside = np.where((x > low) & (x < high), x, 0.0)
     out = inside.astype(np.uint64 if info.min == 0 else np.int64).astype(dtype)
     return np.where(x >= high, np.asarray(info.max, dtype), np.where(x <= low, np.asarray(info.min, dtype), out))
@@ -533,7 +533,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
 
 
 def _iota_host(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -> Any:
-    line = np.arange(shape[dimension]).astype(dtype)
+    line = np.arange(shape[dimension]).astype(dtype, copy=False)
     return np.broadcast_to(line.reshape([-1 if d == dimension else 1 for d in range(len(shape))]), shape)
 
 

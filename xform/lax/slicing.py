@@ -165,7 +165,8 @@ def _pad_host(x: Any, value: Any, *, padding_config: Any) -> Any:
         shape.append(size)
         source.append(builtins.slice(first, last))
         target.append(builtins.slice(at, at + (last - first - 1) * step + 1 if last > first else at, step))
-    out = np.full(shape, value, x.dtype)
+    is_zero = x.dtype.kind in "iuf" and value == 0 and not np.signbit(value)
+    out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
     out[tuple(target)] = x[tuple(source)]
     return out
 

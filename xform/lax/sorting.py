@@ -7,7 +7,8 @@ XLA sorts a single array of integers ten times as fast on CPU as anything that n
 everything becomes integers: a float is one by its bits, and to find the order of an array each element is packed
 with its index into one integer of 64 bits. Wider keys are sorted by their halves, the lower one first (a radix sort).
 
-May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.gather`, the elementwise modules.
+May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.gather`, `lax.cumulative`,
+the elementwise modules.
 """
 
 import operator
@@ -37,6 +38,7 @@ from xform.lax.bitwise import (
     xor_p,
 )
 from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
+from xform.lax.cumulative import cumsum_p, shift
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from xform.lax.shapes import check_axes, convert, iota_p, moveaxis, reshape
 from xform.lax.slicing import slice_in_dim
@@ -124,7 +126,8 @@ def _sort_lower(ctx: Context, *operands: Value, dimension: int, **params: Any) -
         return _sort_by_integers(ctx, *operands, dimension=dimension, **params)
     scalar = x.aval.update(shape=())
     less = ctx.region(lambda ctx, a, b: [_less(ctx, a, b)], [scalar, scalar])
-    attributes = f"dimension = {dimension} : i64, is_stable = false"
+    # Stable, as it is faster: XLA calls the sorts of the C++ library, of which this one merges.
+    attributes = f"dimension = {dimension} : i64, is_stable = true"
     return ctx.op("sort", [x], [x.aval], attributes, [less])
 
 
@@ -144,7 +147,7 @@ def _sort_by_integers(*operands: Any, dimension: int, is_stable: bool, num_keys:
         key = _by_bits(x) if _is_float(x) else convert(x, np.dtype(np.uint8))  # else it is boolean
         (key,) = sort_p.bind(key, dimension=dimension, is_stable=False, num_keys=1)
         return [_from_bits(key, x.dtype) if _is_float(x) else convert(key, x.dtype)]
-    order = _order([k for x in operands[:num_keys] for k in _integer_keys(x)], dimension)
+    order = _order(operands[:num_keys], dimension)
     return [take_along(x, order, dimension) for x in operands]
 
 
@@ -223,18 +226,51 @@ def _integer_keys(x: Any) -> list[Any]:
     return [high, bitcast_convert_type_p.bind(low, new_dtype=half)]
 
 
-def _order(keys: Sequence[Any], dimension: int) -> Any:
-    """The stable order of elements by lexicographic comparison of integer keys."""
+def _order(xs: Sequence[Any], dimension: int, descending: bool = False) -> Any:
+    """The stable order of elements by lexicographic comparison."""
+    keys = [not_p.bind(key) if descending else key for x in xs for key in _integer_keys(x)]
+    # Floats differ in their leading bits, integers in the last ones.
+    if len(xs) == 1 and len(keys) == 2 and _is_float(xs[0]) and 1000 < keys[0].shape[dimension] < 2**21:
+        return _order_by_leading_bits(*keys, dimension)
+    return _order_by_halves(keys, dimension)
+
+
+def _order_by_halves(keys: Sequence[Any], dimension: int) -> Any:
+    """Sort by one key after the other, the least significant first."""
     index = iota_p.bind(dtype=_index_dtype, shape=keys[0].shape, dimension=dimension)
     order = None
     for key in reversed(keys):
         if order is not None:
             key = take_along(key, order, dimension)
-        packed = or_p.bind(shift_left_p.bind(convert(key, _index_dtype), _scalar(_index_dtype, 32)), index)
-        (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=False, num_keys=1)
+        (packed,) = sort_p.bind(or_p.bind(_high(key), index), dimension=dimension, is_stable=False, num_keys=1)
         found = and_p.bind(packed, _scalar(_index_dtype, 2**32 - 1))
         order = found if order is None else take_along(order, found, dimension)
     return order
+
+
+def _order_by_leading_bits(high: Any, low: Any, dimension: int) -> Any:
+    """Sort by as many bits as the index leaves room for, then mend: what is nearly in order is sorted much faster."""
+    n = high.shape[dimension]
+    width = (n - 1).bit_length()  # of the index; of the rank; of what is left of the key
+    index = iota_p.bind(dtype=_index_dtype, shape=high.shape, dimension=dimension)
+    low = xor_p.bind(convert(low, _index_dtype), _scalar(_index_dtype, -(2**31)))  # from 0 to 2^32 - 1, above that ones
+    leading = or_p.bind(_high(high), and_p.bind(low, _scalar(_index_dtype, 2**32 - 2**width)))
+    rest = shift_left_p.bind(and_p.bind(low, _scalar(_index_dtype, 2**width - 1)), _scalar(_index_dtype, width))
+
+    def ordered(packed: Any) -> Any:
+        (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=False, num_keys=1)
+        return packed, and_p.bind(packed, _scalar(_index_dtype, 2**width - 1))
+
+    packed, order = ordered(or_p.bind(leading, index))
+    leading = shift_right_arithmetic_p.bind(packed, _scalar(_index_dtype, width))
+    is_new = convert(ne_p.bind(leading, shift(leading, dimension, False, 0)), _index_dtype)
+    rank = shift_left_p.bind(cumsum_p.bind(is_new, axis=dimension, reverse=False), _scalar(_index_dtype, 2 * width))
+    return ordered(or_p.bind(or_p.bind(rank, take_along(rest, order, dimension)), order))[1]
+
+
+def _high(key: Any) -> Any:
+    """A key as the upper 32 bits."""
+    return shift_left_p.bind(convert(key, _index_dtype), _scalar(_index_dtype, 32))
 
 
 def take_along(x: Any, order: Any, axis: int) -> Any:
@@ -317,7 +353,7 @@ def _top_k_lower(ctx: Context, x: Value, *, k: int, axis: int) -> list[Value]:
 
 @lower_as
 def _top_k_by_sorting(x: Any, *, k: int, axis: int) -> list[Any]:
-    order = _order([not_p.bind(key) for key in _integer_keys(x)], axis)
+    order = _order([x], axis, descending=True)
     order = slice_in_dim(order, 0, k, 1, axis)
     return [take_along(x, order, axis), convert(order, np.dtype(np.int32))]
 
