@@ -20,6 +20,7 @@ from benchmarks import harness
 from benchmarks.bounds import BOUNDS
 
 THEMES = ("startup", "eager", "gradients", "staging", "compiled", "elementary", "convolution", "first_call")
+BY_NAME_ONLY = ("primitives",)  # takes ten minutes; its table is kept in results/primitives.md
 # Of the environment: executables of earlier runs, what may hold NumPy's BLAS to an old processor's code, and what keeps
 # Python from storing compiled modules (JAX's are compiled when pip installs it).
 LEFT_OUT = {
@@ -37,12 +38,13 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__.splitlines()[0])
-    parser.add_argument("themes", nargs="*", metavar="theme", help=f"some of: {', '.join(THEMES)}; by default all")
+    names = f"{', '.join(THEMES)} (by default all), {', '.join(BY_NAME_ONLY)}"
+    parser.add_argument("themes", nargs="*", metavar="theme", help=f"some of: {names}")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, a shorter unrolled program")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)  # measure one theme in this very process
     options = parser.parse_args()
-    if unknown := set(options.themes) - set(THEMES):
-        parser.error(f"unknown theme {', '.join(sorted(unknown))}; there are {', '.join(THEMES)}")
+    if unknown := set(options.themes) - {*THEMES, *BY_NAME_ONLY}:
+        parser.error(f"unknown theme {', '.join(sorted(unknown))}; there are {names}")
     if options.here:
         (theme,) = options.themes
         rows = harness.run(importlib.import_module(f"benchmarks.{theme}").rows, options.quick)
@@ -62,6 +64,8 @@ def main() -> int:
         (RESULTS / "latest.md").write_text(text)
         figures = {row.name: row.seconds for row in rows}
         (RESULTS / "latest.json").write_text(json.dumps(figures, indent=1))
+    if options.themes == ["primitives"] and not options.quick:
+        (RESULTS / "primitives.md").write_text(text)
     missed = [f"{row.name}, to {peer}" for row in rows for peer in row.missed()]
     for claim in missed:
         print(f"MISSED: {claim}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from unittest import mock
 
-from benchmarks.bounds import BOUNDS
+from benchmarks.bounds import bounds_of
 
 PEERS = ("NumPy", "autograd", "JAX")  # in the order of the table's columns
 
@@ -59,7 +59,7 @@ class Row:
     bounds: dict[str, float] = field(init=False)
 
     def __post_init__(self):
-        self.bounds = BOUNDS.get(self.name, {})
+        self.bounds = bounds_of(self.name)
 
     def ratio(self, peer: str) -> float:
         """How many times the peer's time xform took."""

@@ -60,3 +60,28 @@ def gravity_of_points(q):
     apart = q[0][None, :, :] - q[0][:, None, :]
     weight = (jnp.sum(apart**2, axis=-1) + 0.01) ** -1.5
     return [jnp.sum(apart * weight[..., None], axis=1)]
+
+
+def lennard_jones(points):
+    """The energy of particles with unit parameters; `points` is an array (particles, 3)."""
+    apart = points[:, None, :] - points[None, :, :]
+    self = jnp.eye(len(points))
+    weight = (1 / (jnp.sum(apart**2, axis=-1) + self)) ** 3
+    return 2 * jnp.sum((weight**2 - weight) * (1 - self))
+
+
+def lennard_jones_step(points, momenta):
+    """Half a leapfrog step: kick and drift."""
+    momenta = momenta - 0.001 * xform.grad(lennard_jones)(points)
+    return points + 0.001 * momenta, momenta
+
+
+def matrix_chain_gradient():
+    """A new function: the gradient of what a list of matrices, one after the other, makes of a vector."""
+
+    def loss(matrices, x):
+        for matrix in matrices:
+            x = matrix @ x
+        return jnp.sum(x**2)
+
+    return xform.grad(loss)

@@ -94,7 +94,7 @@ PROGRAMS = {
     "until": (until, (np.float64(1.0),)),
     "batched_until": (batched_until, (X,)),
     "constants": (constants, (X,)),
-    "product": (product, (np.ones((2, 3, 4)), np.ones((2, 4, 5)))),
+    "product": (product, (np.ones((2, 30, 40)), np.ones((2, 40, 5)))),
     "types": (types, (np.int32(3), np.float64(0.25), np.complex64(1j))),
 }
 

@@ -186,7 +186,7 @@ def _rem_host(x: Any, y: Any) -> Any:
 
 
 def _lower_integer_safely(operation: str) -> Any:
-    """Integer division with divisors that the machine can't divide by taken out.
+    """Integer division with divisors that are zero taken out.
 
     XLA does that for programs as they run, but dies of a constant zero that it divides by while compiling.
     """
@@ -195,20 +195,12 @@ def _lower_integer_safely(operation: str) -> Any:
         if not dtypes.issubdtype(x.dtype, np.integer):
             return ctx.op(operation, [x, y], ctx.out)
         shape, dtype, aval = x.shape, x.dtype, ctx.out
-        one = ctx.full(shape, 1, dtype)
         by_zero = compare(ctx, y, ctx.full(shape, 0, dtype), "EQ")
-        safe = ctx.op("select", [by_zero, one, y], aval)
-        signed = dtypes.issubdtype(dtype, np.signedinteger)
-        if signed:
-            by_minus_one = compare(ctx, y, ctx.full(shape, -1, dtype), "EQ")
-            safe = ctx.op("select", [by_minus_one, one, safe], aval)
-        out = ctx.op(operation, [x, safe], aval)
+        out = ctx.op(operation, [x, ctx.op("select", [by_zero, ctx.full(shape, 1, dtype), y], aval)], aval)
         if operation == "remainder":
             return ctx.op("select", [by_zero, x, out], aval)
-        if signed:
-            out = ctx.op("select", [by_minus_one, ctx.op("negate", [x], aval), out], aval)
-        ones = ctx.full(shape, -1 if signed else int(dtypes.iinfo(dtype).max), dtype)
-        return ctx.op("select", [by_zero, ones, out], aval)
+        ones = -1 if dtypes.issubdtype(dtype, np.signedinteger) else int(dtypes.iinfo(dtype).max)
+        return ctx.op("select", [by_zero, ctx.full(shape, ones, dtype), out], aval)
 
     return lower
 

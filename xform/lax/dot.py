@@ -17,13 +17,14 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.jet import bilinear
-from xform.interpreters.lowering import Context, Value
+from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
+from xform.lax.arithmetic import mul_p
 from xform.lax.families import as_operands
 from xform.lax.precision import ALGORITHMS, PrecisionLike, algorithm_attribute, algorithm_types, canonical_precision
-from xform.lax.reductions import accumulator
-from xform.lax.shapes import convert, convert_host, expand_dims, transpose_p
+from xform.lax.reductions import accumulator, reduce_sum_p
+from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, expand_dims, transpose_p
 from xform.lax.slicing import concatenate_p
 
 # What users may write, and what the primitive gets: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
@@ -195,6 +196,36 @@ def _dot_batch(
     return out, len(xb) + n_x + _free(get_aval(y).ndim, yc, yb).index(dy)  # type: ignore[arg-type]
 
 
+_TINY = 1024  # products
+
+
+def _is_tiny(out: ShapedArray, x: Value, y: Value, contracting: Sequence[int], batch: Sequence[int]) -> bool:
+    """Whether multiplying and summing takes no longer than a matrix product. Each of these is a kernel to compile."""
+    if x.dtype != out.dtype or x.dtype.kind == "b":
+        return False
+    return x.aval.size * y.aval.size <= _TINY * math.prod(x.shape[d] for d in (*contracting, *batch))
+
+
+@lower_as
+def _by_products(x: Any, y: Any, *, dimension_numbers: Dimensions) -> Any:
+    (xc, yc), (xb, yb) = dimension_numbers
+    xf, yf = _free(x.ndim, xc, xb), _free(y.ndim, yc, yb)
+    nb, nx, ny = len(xb), len(xf), len(yf)
+    shape = tuple([x.shape[d] for d in (*xb, *xf)] + [y.shape[d] for d in (*yf, *yc)])
+    contracting = tuple(range(nb + nx + ny, len(shape)))
+
+    def spread(v: Any, order: Sequence[int], dims: Sequence[int]) -> Any:
+        if list(order) != sorted(order):
+            v = transpose_p.bind(v, permutation=tuple(order))
+        return broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=tuple(dims))
+
+    dtype = x.dtype
+    wide = accumulator(dtype)
+    x = spread(convert(x, wide), (*xb, *xf, *xc), (*range(nb + nx), *contracting))
+    y = spread(convert(y, wide), (*yb, *yf, *yc), (*range(nb), *range(nb + nx, nb + nx + ny), *contracting))
+    return convert(reduce_sum_p.bind(mul_p.bind(x, y), axes=contracting), dtype)
+
+
 def _dot_lower(
     ctx: Context, x: Value, y: Value, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
 ) -> Value:
@@ -205,6 +236,8 @@ def _dot_lower(
     )
     attributes = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
     out = ctx.out
+    if ctx.platform == "cpu" and precision is None and _is_tiny(ctx.out, x, y, xc, xb):
+        return _by_products(ctx, x, y, dimension_numbers=dimension_numbers)
     if ctx.platform == "cpu":  # no kernels for mixed types; narrow floats would be rounded at each step
         wide = accumulator(out.dtype)
         if isinstance(precision, ALGORITHMS):

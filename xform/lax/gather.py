@@ -151,9 +151,9 @@ def index_arrays(
 ) -> tuple[Any, list[Any], list[int], list[int], tuple[int, ...]]:
     """NumPy's form of a gather or scatter.
 
-    Returns which index vectors are in bounds (a scalar if all are); clamped index arrays for the operand's axes `indexed`, which broadcast
-    to (positions..., windows...); those axes; the axes `whole`, that all windows run along entirely (none with
-    `flat`); and the shape of the positions.
+    Returns which index vectors are in bounds (a scalar if all are); clamped index arrays for the operand's axes
+    `indexed`, which broadcast to (positions..., windows...); those axes; the axes `whole`, that all windows run along
+    entirely (none with `flat`); and the shape of the positions.
     """
     starts = host_indices(indices)
     positions = starts.shape[:-1]

@@ -231,7 +231,8 @@ def _order(xs: Sequence[Any], dimension: int, descending: bool = False) -> Any:
     keys = [not_p.bind(key) if descending else key for x in xs for key in _integer_keys(x)]
     # Floats differ in their leading bits, integers in the last ones.
     if len(xs) == 1 and len(keys) == 2 and _is_float(xs[0]) and 1000 < keys[0].shape[dimension] < 2**21:
-        return _order_by_leading_bits(*keys, dimension)
+        high, low = keys
+        return _order_by_leading_bits(high, low, dimension)
     return _order_by_halves(keys, dimension)
 
 
