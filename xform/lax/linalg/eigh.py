@@ -17,7 +17,7 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import real_p
 from xform.lax.families import is_complex, real_dtype
-from xform.lax.linalg import lapack
+from xform.lax.linalg import lapack, small
 from xform.lax.linalg.matrices import (
     adjoint,
     batch_in_front,
@@ -100,6 +100,7 @@ eigh_p.host = _host
 eigh_p.jvp = _jvp
 eigh_p.batch = batch_in_front(eigh_p)
 eigh_p.lower = _lower
+small.unrolled(eigh_p, small.eigh)
 
 
 @api_boundary

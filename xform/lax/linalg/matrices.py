@@ -21,7 +21,7 @@ from xform.lax.arithmetic import add_p, conj_p, div_p, mul_p, real_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import dot_general_p
 from xform.lax.families import constant, is_complex, real_dtype
-from xform.lax.linalg import lapack
+from xform.lax.linalg import lapack, small
 from xform.lax.precision import Precision
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import pad_p, static_slice
@@ -239,6 +239,8 @@ hermitian_part_p: Primitive = linear_unary(
     lambda axis, x, dim: (hermitian_part_p.bind(batching.move_to(x, dim, axis.size)), 0),
     _hermitian_lower,
 )
+# In programs only: XLA sees through it what the next formula reads.
+small.unrolled(hermitian_part_p, small.hermitian_part, on_host=False)
 hermitian_part = hermitian_part_p.bind
 
 
