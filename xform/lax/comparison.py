@@ -13,6 +13,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
+from xform.interpreters.marks import ZEROS
 from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax import families
 from xform.lax.families import as_operands, elementwise, narrow_integers
@@ -113,6 +114,7 @@ select_n_p.abstract_eval = _select_types
 select_n_p.host = _select_host
 select_n_p.jvp = _select_jvp
 select_n_p.transpose = _select_transpose
+select_n_p.marks = ZEROS
 select_n_p.batch = _select_batch
 select_n_p.lower = _select_lower
 

@@ -14,7 +14,7 @@ from xform.core.errors import api_boundary
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import zero_of
 from xform.lax.accuracy import Accuracy
-from xform.lax.arithmetic import div_p, mul_p
+from xform.lax.arithmetic import div_p, mul_p, zero_product_p
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
 from xform.lax.vector_math import vectorized
 
@@ -47,7 +47,7 @@ sqrt_p = elementwise(
     "sqrt",
     np.sqrt,
     accepts="inexact",
-    jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    jvp=lambda g, ans, x: zero_product_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
     lower="sqrt",
     lower_complex=lower_symmetric("sqrt"),
 )
