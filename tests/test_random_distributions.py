@@ -7,7 +7,8 @@ from scipy import special, stats
 import xform
 import xform.numpy as jnp
 from tests.ops.record import as_dtype, eps
-from xform import random
+from xform import lax, random
+from xform.core import config
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 LOGITS = np.log(np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4]]))
@@ -293,6 +294,35 @@ def test_edges_of_repeated_samplers():
         assert random.gamma(key, 1.0, (0, 3)).shape == (0, 3) and random.poisson(key, 1.0, (0,)).shape == (0,)
         tiny = np.asarray(wrap(lambda a: random.loggamma(key, a))(np.full(1000, 1e-300)))
         assert np.isfinite(tiny).all() and (tiny < -1e295).all()
+
+
+@pytest.mark.parametrize("name", ["gamma", "loggamma", "poisson", "binomial", "dirichlet"])
+def test_wherever_samplers_run(name):
+    """On either backend, in loops, and while NaN and infinities are looked for, the numbers are the same."""
+    key, a = random.key(3), np.array([0.3, 2.0, 50.0])
+
+    def draw(a):
+        return random.binomial(key, 10 * a, 0.4) if name == "binomial" else getattr(random, name)(key, a)
+
+    want = np.asarray(draw(a))
+    found = {
+        "host program": xform.jit(draw, backend="numpy")(a),
+        "scan": lax.scan(lambda c, x: (c, draw(x)), 0, np.stack([a, a]))[1][1],
+        "cond": xform.jit(lambda a: lax.cond(a[0] < 1, draw, draw, a))(a),
+        "vmap": xform.vmap(draw, 1)(np.stack([a, a], 1))[1],
+    }
+    for setting in (
+        config.debug_nans(True),
+        config.debug_infs(True),
+        xform.disable_jit(),
+        config.eager("xla"),
+        config.enable_checks(True),
+    ):
+        with setting:
+            found[repr(setting)] = xform.jit(draw)(a)
+            found[repr(setting) + " eager"] = draw(a)
+    for where, got in found.items():
+        np.testing.assert_allclose(got, want, rtol=1e-11, err_msg=where)
 
 
 def test_numbers_of_a_narrow_shape_begin_the_wide_one():

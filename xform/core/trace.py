@@ -171,6 +171,10 @@ class Primitive:
         Evaluation with NumPy.
     jvp : (primals, tangents, **params) -> (primals out, tangents out)
         Forward derivative. Tangents may be symbolic `Zero`.
+    push : (primals, tangents, **params) -> (primals out, tangents out)
+        The same with any number of tangents for each operand in turn, Taylor coefficients; for operations on jaxprs.
+    jet : (trace, *series, **params) -> series
+        Taylor coefficients of the results (see `interpreters.jet`); derived from `jvp` or `push` if it is missing.
     linearize : (trace, primals, tangents, **params) -> (primals out, tangents out)
         How the operation looks to reverse mode; derived from `jvp` unless it holds jaxprs.
     transpose : (cotangents, *args, **params) -> list of cotangents or None
@@ -188,6 +192,8 @@ class Primitive:
     abstract_eval: Callable[..., Any]
     host: Callable[..., Any]
     jvp: Callable[..., Any]
+    push: Callable[..., Any]
+    jet: Callable[..., Any]
     linearize: Callable[..., Any]
     transpose: Callable[..., Any]
     transpose_marked: Callable[..., Any]
@@ -276,6 +282,7 @@ _RULES = {
     "abstract_eval": "the result type",
     "host": "evaluation with NumPy",
     "jvp": "forward differentiation (jvp)",
+    "jet": "Taylor mode (jet)",
     "transpose": "transposition (reverse differentiation)",
     "batch": "batching (vmap)",
     "lower": "lowering to XLA",

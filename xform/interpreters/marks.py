@@ -16,6 +16,7 @@ May import: `xform.core`.
 import functools
 import operator
 from collections.abc import Iterable
+from typing import Any
 
 from xform.core.jaxpr import ClosedJaxpr, Eqn, cached_on_jaxpr
 from xform.core.trace import Primitive
@@ -27,17 +28,17 @@ ZEROS = 2
 def marks_of(eqn: Eqn, operand: int | None = None) -> int:
     """What the transpose of an equation marks: the cotangent of an operand, or of any."""
     primitive = eqn.primitive
-    marks = primitive.marks
+    marks: Any = primitive.marks
     if type(marks) is tuple:
         return marks[operand] if operand is not None else marks_in_all(marks)
     if primitive.remembers_types:
-        return marks  # type: ignore[return-value]
+        return marks
     for value in eqn.params.values():
         marks |= getattr(value, "marks", 0)  # of a plan
         for item in value if isinstance(value, tuple | list) else (value,):
             if isinstance(item, ClosedJaxpr):
                 marks |= _marks_within(item)
-    return marks  # type: ignore[return-value]
+    return marks
 
 
 def marks_in_all(marks: Iterable[int]) -> int:

@@ -18,7 +18,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr, eval_ja
 from xform.core.trace import Primitive
 from xform.interpreters import host
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import rematerialize
 from xform.interpreters.reverse import LinearizedJaxpr, linearize_jaxpr, transpose_jaxpr
@@ -64,8 +64,8 @@ def _run(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     derived, nonzero_out = jvp_jaxpr(jaxpr, tuple(not is_zero(t) for t in ts))
     flat = checkpoint_p.bind(*primals, *[t for t in ts if not is_zero(t)], jaxpr=derived, **params)
-    outs, rest = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    n = len(jaxpr.out_avals)
+    return flat[:n], with_zeros(nonzero_out, flat[:n], flat[n:])
 
 
 @cached_on_jaxpr
@@ -151,7 +151,7 @@ def _lower(
 checkpoint_p = CallPrimitive("checkpoint", _run)
 checkpoint_p.abstract_eval = lambda *avals, jaxpr, **params: jaxpr.out_avals
 checkpoint_p.host = lambda *args, jaxpr, **params: host.host_function(jaxpr)(*args)
-checkpoint_p.jvp = _jvp
+checkpoint_p.jvp = checkpoint_p.push = _jvp
 checkpoint_p.linearize = _linearize
 checkpoint_p.transpose = _transpose
 checkpoint_p.batch = _batch

@@ -81,6 +81,11 @@ def _threefry_host(key: Any, *number: Any, shape: tuple[int, ...], dtype: np.dty
     return out.reshape(batch + shape + out.shape[2:])
 
 
+def numbered(keys: Any, numbers: Any, dtype: np.dtype | None) -> Any:
+    """What the blocks with given numbers become, on the host; `keys` without their last axis broadcast to `numbers`."""
+    return _combine(*_blocks(keys[..., 0], keys[..., 1], np.zeros_like(numbers), numbers.copy()), dtype)
+
+
 def _tiles(m: int, n: int) -> Iterator[tuple[slice, slice]]:
     """Rows and columns of parts of an m by n array; the first column of a part is a multiple of `TILE`."""
     height = max(1, TILE // max(n, 1))

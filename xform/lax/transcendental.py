@@ -13,7 +13,10 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
+from xform.core.trace import concrete_or_none
+from xform.interpreters.jet import JetTrace, Series, derivative, over, results
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
+from xform.interpreters.tangents import is_zero
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import (
     abs,
@@ -37,8 +40,8 @@ from xform.lax.arithmetic import (
     zero_product_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_in_float32, lower_symmetric
-from xform.lax.powers import one_minus_square_p, rsqrt_p, square, square_p
+from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
+from xform.lax.powers import one_minus_square_p, power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 from xform.lax.vector_math import vectorized
 
@@ -135,7 +138,7 @@ log1p_p = elementwise(
     _log1p_host,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, add_p.bind(x, constant(ans, 1))),
-    lower=lower_in_float32(vectorized("log1p", lower_as(_log1p))),
+    lower=vectorized("log1p", lower_as(_log1p)),
     lower_complex=lower_as(_log1p_complex),
 )
 
@@ -148,11 +151,25 @@ def _logistic_host(x: Any) -> Any:
     return np.where(x.real < 0, e, one) / (one + e)
 
 
+def _logistic_jet(trace: JetTrace, x: Series) -> Series:
+    """From ``y' = x' y (1 - y)``, where 1 - y(x) = y(-x) to all digits."""
+
+    def coefficient(_: int, k: int) -> Any:
+        value = rate[k - 1]
+        return value if is_zero(value) else over(value, k)
+
+    y = results(logistic_p, [x], {}, coefficient)
+    other = Series(logistic_p.bind(neg_p.bind(x[0])), lambda k: y[k] if is_zero(y[k]) else neg_p.bind(y[k]))
+    rate = mul_p.jet(trace, derivative(x), mul_p.jet(trace, y, other))
+    return y
+
+
 logistic_p = elementwise(
     "logistic",
     _logistic_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, logistic_p.bind(neg_p.bind(x)))),
+    jet=lambda p: _logistic_jet,
     lower=vectorized("logistic", "logistic"),
     widen=True,
 )
@@ -243,12 +260,20 @@ def _pow_jvp_exponent(g: Any, ans: Any, x: Any, y: Any) -> Any:
     return mul_p.bind(g, mul_p.bind(ans, log_p.bind(base)))
 
 
+def _pow_jet(trace: JetTrace, x: Series, y: Series) -> Any:
+    a = concrete_or_none(y[0]) if y.is_constant else None
+    if a is None or a.shape or a == np.round(a):
+        return trace.solve(pow_p, [x, y], {})  # right at 0 for integer exponents
+    return power_series(trace, pow_p.bind(x[0], y[0]), x, a)
+
+
 pow_p = elementwise(
     "pow",
     _pow_host,
     check=_pow_check,
     result=lambda x, y: x,
     jvp=[_pow_jvp_base, _pow_jvp_exponent],
+    jet=lambda p: _pow_jet,
     lower=_pow_lower,
 )
 

@@ -120,7 +120,8 @@ def _sample_poisson(draws: Any, rate: Any) -> Any:
         return d - k * logarithm - 0.5 * (logarithm + log_rate) - 0.5 * math.log(2 * math.pi) - _tail(k)
 
     spread = [a, b, high + 0.43, 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)]
-    large = _proposed(draws, spread, [high, jnp.log(high)], log_ratio, jnp.full_like(high, np.inf), many)
+    largest = jnp.full_like(high, float(dtypes.finfo(draws.dtype).max))
+    large = _proposed(draws, spread, [high, jnp.log(high)], log_ratio, largest, many)
     return jnp.where(few, small, jnp.where(many, large, -1))
 
 
@@ -215,7 +216,7 @@ def _sample_binomial(draws: Any, n: Any, p: Any) -> Any:
     valid, rare = (n >= 0) & (p >= 0) & (p <= 1), p < 0.5
     finite = valid & (n < np.inf)
     q = jnp.where(valid, jnp.where(rare, p, 1 - p), 0)
-    n = jnp.where(finite, n, 0)
+    given, n = n, jnp.where(finite, n, 0)
     few = finite & (n * q <= _FEW)
     many = finite & (n * q > _FEW)
 
@@ -241,7 +242,7 @@ def _sample_binomial(draws: Any, n: Any, p: Any) -> Any:
     large = _proposed(draws, spread, [high, mode, slope, at_mode], log_ratio, high, many)
     k = jnp.where(few, jnp.minimum(small, n), large)
     k = jnp.where(rare, k, n - k)
-    return jnp.where(finite, k, jnp.where(valid, np.inf, np.nan))
+    return jnp.where(finite, k, jnp.where(valid, given, np.nan))
 
 
 random_binomial_p = repeated("random_binomial", _sample_binomial)

@@ -23,7 +23,7 @@ from xform.core.trace import Primitive, staging
 from xform.interpreters import batching
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import zero_of
-from xform.lax.random_bits import threefry2x32_p
+from xform.lax.random_bits import numbered, threefry2x32_p
 
 TILE = 1 << 13  # elements at once on the host: what is computed of them fits into the cache
 _U32 = np.dtype("uint32")
@@ -116,17 +116,15 @@ class _Keys:
         """Uniform numbers of the elements at `places`, counted over all keys."""
         if len(self.keys) > 1:
             rows, places = np.divmod(places, np.uint32(self.columns))
-            key = _folded_host(_folded_host(self.keys[rows], loop), number)
-        else:
-            key = self.found.get((loop, number))
-            if key is None:
-                key = self.found[loop, number] = _folded_host(_folded_host(self.keys, loop), number)
-            key = np.broadcast_to(key, (places.size, 2))
-        return threefry2x32_p.host(key, places, shape=(), dtype=dtype)
+            return numbered(_folded_host(_folded_host(self.keys[rows], loop), number), places, dtype)
+        key = self.found.get((loop, number))
+        if key is None:
+            key = self.found[loop, number] = _folded_host(_folded_host(self.keys[0], loop), number)
+        return numbered(key, places, dtype)
 
 
 def _folded_host(keys: Any, number: int) -> Any:
-    return threefry2x32_p.host(keys, np.full(len(keys), number, _U32), shape=(), dtype=None)
+    return numbered(keys, np.full(keys.shape[:-1], number, _U32), None)
 
 
 # ---- The primitive -----------------------------------------------------------------------------------------

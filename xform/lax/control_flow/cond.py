@@ -18,7 +18,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, eval_jaxpr, subjaxprs
 from xform.core.trace import Primitive, Tracer, evaluate
 from xform.interpreters import passes
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
+from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import is_linear, is_zero, zero_of
@@ -40,14 +40,14 @@ def _types(index: ShapedArray, *operands: ShapedArray, branches: Branches) -> li
 
 
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, branches: Branches) -> Any:
-    nonzero = tuple(not is_zero(t) for t in ts[1:])
+    ts = ts[len(ts) // len(primals) :]  # without those of the index
+    nonzero = tuple(not is_zero(t) for t in ts)
     found = [jvp_jaxpr(b, nonzero)[1] for b in branches]
     nonzero_out = tuple(map(any, zip(*found, strict=True)))
     derived = tuple(jvp_jaxpr_fixed(b, nonzero, nonzero_out) for b in branches)
-    flat = cond_p.bind(*primals, *[t for t in ts[1:] if not is_zero(t)], branches=derived)
-    n = len(nonzero_out)
-    outs, rest = flat[:n], iter(flat[n:])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    flat = cond_p.bind(*primals, *[t for t in ts if not is_zero(t)], branches=derived)
+    n = len(branches[0].out_avals)
+    return flat[:n], with_zeros(nonzero_out, flat[:n], flat[n:])
 
 
 def _linearize(primals: Sequence[Any], ts: Sequence[Any], *, branches: Branches) -> Any:
@@ -234,7 +234,7 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 cond_p = CallPrimitive("cond", lambda *args, **params: evaluate(cond_p, args, params))
 cond_p.abstract_eval = _types
 cond_p.host = _host
-cond_p.jvp = _jvp
+cond_p.jvp = cond_p.push = _jvp
 cond_p.linearize = _linearize
 cond_p.transpose = _transpose
 cond_p.batch = _batch

@@ -6,8 +6,9 @@ not depend on that rotation. A forward derivative can't know; it takes 0. A back
 rotation is zero then, but for roundoff. If so the quotient is 0, else it is NaN, for what is asked for does not exist.
 
 What remains out of reach: at a repeated eigenvalue, functions such as ``V diag(g(w)) V^H`` have a derivative that
-depends on g', of which neither the tangents of V and w nor their cotangents tell; the part inside the space is missing.
-So it is with second derivatives at several zero singular values of matrices that aren't square.
+depends on g', of which neither the tangents of V and w nor their cotangents tell. Reverse mode notices it by cotangents
+of the eigenvalues that are not equal, and gives NaN; in forward mode the part inside the space is missing. So it is
+with second derivatives at several zero singular values of matrices that aren't square.
 
 May import: `lax.linalg.matrices`.
 """
@@ -32,6 +33,8 @@ from xform.lax.linalg.matrices import (
     batch_in_front,
     block,
     column_scaled,
+    diagonal,
+    diagonal_matrix,
     identity,
     matmul,
     pairs,
@@ -40,7 +43,7 @@ from xform.lax.linalg.matrices import (
     scaled,
     transposed,
 )
-from xform.lax.reductions import reduce_max_p
+from xform.lax.reductions import reduce_max_p, reduce_or_p
 from xform.lax.shapes import broadcast_in_dim_p, convert
 from xform.lax.slicing import concatenate_p
 
@@ -49,7 +52,9 @@ from xform.lax.slicing import concatenate_p
 #     columns      Q w = x             d_ij = w_j          Q_ij = x_ij / d_ij
 #     commutator   Q w - w Q = x       d_ij = w_j - w_i    the same
 #     anticommutator   Q w + w Q = x   d_ij = w_j + w_i    the same
-#     rotation     the same with Hermitian x, of which Q is the skew Hermitian solution
+#     values       Q_ii = x_ii, the tangents of the values; d as before. The values of one space have equal cotangents
+#                  if what is computed depends on them and the space only
+#     rotation     the commutator with Hermitian x, of which Q is the skew Hermitian solution
 #     rotations    Y w - w Z = x       d = [w_j - w_i, w_j + w_i]
 #                  with Q = [Y, Z], both skew Hermitian; x's diagonal is missing in it
 #
@@ -92,12 +97,21 @@ def _host(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
         y = skew(x)
     zero = d == 0
     degenerate = zero.any()
+    if kind == "values":
+        v = x * np.eye(k, dtype=x.dtype)
+        if not (pullback and degenerate):
+            return v
+        v = np.diagonal(x, axis1=-2, axis2=-1)
+        y = v[..., None, :] - v[..., None]
     out = y * (np.where(zero, d, 1 / np.where(zero, d.dtype.type(1), d)) if degenerate else 1 / d)
     if pullback and degenerate:
         size = abs(y)
         relative, absolute = map(size.dtype.type, negligible(x.dtype))
         limit = relative * abs(x).max((-2, -1), keepdims=True) + absolute
-        out = np.where(zero & ~(size <= limit), x.dtype.type(np.nan), out)
+        undefined = zero & ~(size <= limit)
+        if kind == "values":
+            return np.where(np.eye(k, dtype=bool), np.where(undefined.any(-1), np.nan, v)[..., None], 0).astype(x.dtype)
+        out = np.where(undefined, x.dtype.type(np.nan), out)
     if kind == "rotations":
         a, b = out[..., :k], out[..., k:]
         if pullback:
@@ -130,6 +144,11 @@ def _composed(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
         y = side_by_side(_skew(add_p.bind(a, b)), _skew(sub_p.bind(a, b))) if pullback else side_by_side(a, b)
     elif kind == "rotation" and pullback:
         y = _skew(x)
+    if kind == "values":
+        v = diagonal(x)
+        if not (pullback and x.size):
+            return diagonal_matrix(v)
+        y = sub_p.bind(*pairs(v))
     out = mul_p.bind(y, as_dtype_of(reciprocal(d), y))
     if pullback and x.size:
         relative, absolute = negligible(x.dtype)
@@ -138,6 +157,9 @@ def _composed(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
         limit = broadcast_in_dim_p.bind(limit, shape=y.shape, broadcast_dimensions=tuple(range(x.ndim - 2)))
         undefined = and_p.bind(eq_p.bind(d, constant(d, 0)), not_p.bind(le_p.bind(abs_p.bind(y), limit)))
         out = select_n_p.bind(undefined, out, constant(x, np.nan))
+    if kind == "values":
+        bad = reduce_or_p.bind(undefined, axes=(x.ndim - 1,))
+        return diagonal_matrix(select_n_p.bind(bad, v, constant(x, np.nan)))
     if kind == "rotations":
         a, b = halves(out)
         if pullback:
@@ -150,7 +172,7 @@ def _composed(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, kind: str, pullback: bool) -> Any:
     (x, d, w), (t, _, tw) = primals, ts
     out = quotient_p.bind(x, d, w, kind=kind, pullback=pullback)
-    if type(tw) is not Zero:
+    if type(tw) is not Zero and kind != "values":
         t = add_tangents(t, _coupling(out, transposed(tw) if pullback else tw, kind, pullback))
     return out, zero_of(out) if type(t) is Zero else quotient_p.bind(t, d, w, kind=kind, pullback=pullback)
 

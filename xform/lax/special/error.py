@@ -19,7 +19,7 @@ from xform.lax.powers import sqrt, square, square_p
 from xform.lax.rounding import reduce_precision
 from xform.lax.shapes import full_like
 from xform.lax.special import tables
-from xform.lax.special.formulas import evaluate, horner, host_as, replaced
+from xform.lax.special.formulas import blockwise, evaluate, horner, host_as, replaced
 from xform.lax.transcendental import exp, exp_p, log
 
 
@@ -70,19 +70,24 @@ def _erfc(x: Any) -> Any:
 _erfc_formula = host_as(_erfc)
 
 
+@blockwise
+def _erfc_float64(x: Any) -> Any:
+    """SciPy's, but with exp(-x^2) of the exact square for x > 1."""
+    from scipy import special
+
+    a = np.minimum(np.maximum(x, 1.0), 27.5)
+    high = (a * 134217729.0) - (a * 134217729.0 - a)  # the upper half of the digits
+    low = a - high
+    return special.erfc(x) * (1.0 - (((high * high - a * a) + 2.0 * high * low) + low * low))
+
+
 def _erfc_host(x: Any) -> Any:
     from scipy import special
 
-    y = special.erfc(x)
     if x.dtype != np.float64:
-        return y
-    # SciPy takes exp(-x^2) of the rounded square; what was cut off is computed from halves of 26 bits.
-    a = np.clip(x, 1, 27.5)
-    high = (a * 134217729.0) - (a * 134217729.0 - a)
-    low = a - high
-    rest = ((high * high - a * a) + 2 * high * low) + low * low
-    y = np.where(x > 1, y * (1 - rest), y)
-    return replaced(y, (x > 0.5) & (x <= 1), _erfc_formula, x)
+        return special.erfc(x)
+    # Between 1/2 and 1 SciPy's is a difference that loses digits.
+    return replaced(_erfc_float64(x), (x > 0.5) & (x <= 1.0), _erfc_formula, x)
 
 
 erfc_p = elementwise(
@@ -177,7 +182,7 @@ def erf(x: Any) -> Any:
 
 @api_boundary
 def erfc(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Elementwise 1 - erf(x), without cancellation for large x."""
+    """Elementwise 1 - erf(x), without cancellation for large x; within 4 ulp, 6 on the host (SciPy's error)."""
     return apply(erfc_p, x, accuracy=accuracy)
 
 

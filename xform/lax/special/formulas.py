@@ -26,11 +26,32 @@ _BLOCK = 8192  # elements: what a formula holds at a time stays in the cache of 
 _programs: dict[Any, Callable[..., Any]] = {}
 
 
-def host_as(formula: Callable[..., Any], sort_by: int | None = None) -> Callable[..., Any]:
-    """A host rule that evaluates an elementwise formula with NumPy, block by block.
+def blockwise(rule: Callable[..., Any], sort_by: int | None = None) -> Callable[..., Any]:
+    """An elementwise host rule that goes block by block.
 
     A loop takes as many steps as the block's slowest element needs: sorted by an operand, similar ones come together.
     """
+
+    def blocks(*operands: Any, **params: Any) -> Any:
+        full = np.broadcast_arrays(*operands)
+        shape, flat = full[0].shape, [np.ravel(x) for x in full]
+        if flat[0].size <= _BLOCK:
+            return np.reshape(rule(*flat, **params), shape)
+        order = None if sort_by is None else np.argsort(flat[sort_by])
+        if order is not None:
+            flat = [x[order] for x in flat]
+        out = np.concatenate(
+            [rule(*[x[i : i + _BLOCK] for x in flat], **params) for i in range(0, flat[0].size, _BLOCK)]
+        )
+        if order is not None:
+            out[order] = out.copy()
+        return out.reshape(shape)
+
+    return blocks
+
+
+def host_as(formula: Callable[..., Any], sort_by: int | None = None) -> Callable[..., Any]:
+    """A host rule that evaluates an elementwise formula with NumPy, block by block (see `blockwise`)."""
 
     def rule(*operands: Any, **params: Any) -> Any:
         key = (formula, tuple(x.dtype for x in operands), *params.items())
@@ -40,18 +61,9 @@ def host_as(formula: Callable[..., Any], sort_by: int | None = None) -> Callable
             closed, consts = trace_to_closed(lambda *xs: [formula(*xs, **params)], avals, formula.__name__)
             run = host_function(closed)
             program = _programs[key] = lambda *xs: run(*map(np.asarray, consts), *xs)[0]
-        full = np.broadcast_arrays(*operands)
-        flat = [np.ravel(x) for x in full]
-        order = None if sort_by is None or flat[0].size <= _BLOCK else np.argsort(flat[sort_by])
-        if order is not None:
-            flat = [x[order] for x in flat]
-        blocks = [program(*[x[i : i + _BLOCK] for x in flat]) for i in range(0, max(flat[0].size, 1), _BLOCK)]
-        out = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
-        if order is not None:
-            out[order] = out.copy()
-        return out.reshape(full[0].shape)
+        return program(*operands)
 
-    return rule
+    return blockwise(rule, sort_by)
 
 
 def replaced(y: Any, where: Any, host: Callable[..., Any], *operands: Any) -> Any:

@@ -125,6 +125,14 @@ def _digamma(x: Any) -> Any:
     return select(all_of(negative, eq(x, floor(x))), constant(x, np.nan), y)
 
 
+def log_minus_digamma(a: Any) -> Any:
+    """log a - digamma(a) for a > 0, without cancellation for large a."""
+    z = max(a, _STIRLING_FROM)
+    w = div(1.0, square(z))
+    far = add(div(0.5, z), mul(w, evaluate(tables.DIGAMMA_TAIL, w)))
+    return select(gt(a, _STIRLING_FROM), far, sub(log(a), digamma(a)))
+
+
 def _digamma_host(x: Any) -> Any:
     from scipy import special
 

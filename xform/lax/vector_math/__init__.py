@@ -20,11 +20,9 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.interpreters.lowering import Context, Value
-from xform.lax.families import KINDS, is_narrow_float
+from xform.lax.families import KINDS, lower_in_float32
 from xform.lax.vector_math import exponential, trigonometric
 from xform.lax.vector_math.number import FLOAT, Number
-
-SINGLE = np.dtype(np.float32)
 
 FORMULAS: dict[str, Callable[..., Number]] = {
     name: function
@@ -37,7 +35,8 @@ FORMULAS: dict[str, Callable[..., Number]] = {
 def vectorized(name: str, otherwise: str | Callable[..., Any]) -> Callable[..., Any]:
     """The lowering of an elementwise function of real numbers: by a formula on CPU, or else XLA's operation or a rule.
 
-    The formula `name` is for float64, ``short_name`` for float32 and narrower floats; either may be missing.
+    The formula `name` is for float64, ``short_name`` for float32; either may be missing. Narrower floats are computed
+    in float32.
     """
     formulas = {64: FORMULAS.get(name), 32: FORMULAS.get("short_" + name)}
 
@@ -48,24 +47,20 @@ def vectorized(name: str, otherwise: str | Callable[..., Any]) -> Callable[..., 
             return _write(ctx, formula, operands, out)
         return ctx.op(otherwise, operands, out) if isinstance(otherwise, str) else otherwise(ctx, *operands, **params)
 
-    return lower
+    return lower_in_float32(lower)
 
 
 def _write(ctx: Context, formula: Callable[..., Number], operands: Sequence[Value], out: ShapedArray) -> Value:
     """Write a formula, which computes in float64."""
     constants: dict[Any, Value] = {}
-    if is_narrow_float(out.dtype):  # rounded to float32 first, as where NumPy and XLA compute them
-        operands = [ctx.convert(x, SINGLE) for x in operands]
     numbers = [Number(ctx, ctx.convert(x, FLOAT), constants) for x in operands]
-    result = formula(*numbers)
-    if out.dtype != FLOAT:
-        result = result.to(SINGLE)
+    result = formula(*numbers).to(out.dtype)
     # XLA computes all operations anew in each fusion that uses them but those it takes for expensive, as a division.
     result = result / _one(result)
-    if ctx.module.formulas > MOST_FUSED:
+    if (ctx.module.formulas or 0) > MOST_FUSED:
         # Nor does it fuse an expensive operation with what uses it twice, so this ends a loop.
         result = result * _one(result)
-    return ctx.convert(result.value, out.dtype)
+    return result.value
 
 
 # Formulas of a program that may be fused. In loops with dozens of them LLVM finds no vector instructions.
