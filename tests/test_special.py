@@ -110,8 +110,8 @@ def cases(k):
         "polygamma": (polygamma, [orders, shifts], 4, 4),
         "igamma": (lower, gamma_points(60 * k), 4, 5),
         "igammac": (upper, gamma_points(60 * k), 4, 5),
-        "igamma_grad_a": (lower_slope, gamma_points(15 * k), 4, 40),
-        "random_gamma_grad": (sample_slope, gamma_points(15 * k), 4, 40),
+        "igamma_grad_a": (lower_slope, gamma_points(15 * k), 4, 12),
+        "random_gamma_grad": (sample_slope, gamma_points(15 * k), 4, 12),
         "betainc": (beta, beta_points(60 * k), 4, 10),
     }
 
