@@ -75,7 +75,8 @@ def gamma_points(n):
     a, x = spread(1e-4, 1e3, n), spread(1e-4, 1e3, n)
     center = spread(1, 1e5, n)
     around = center + np.clip(rng.normal(0, 3, n), -0.9 * np.sqrt(center), None) * np.sqrt(center)
-    return [np.concatenate([a, center]), np.concatenate([x, around])]
+    small = spread(0.05, 3, n), spread(0.05, 3, n)  # where three methods meet
+    return [np.concatenate([a, center, small[0]]), np.concatenate([x, around, small[1]])]
 
 
 def beta_points(n):
@@ -109,7 +110,7 @@ def cases(k):
         "zeta": (zeta, [1 + spread(1e-6, 100, 80 * k), spread(1e-3, 1e6, 80 * k)], 4, 4),
         "polygamma": (polygamma, [orders, shifts], 4, 4),
         "igamma": (lower, gamma_points(60 * k), 4, 5),
-        "igammac": (upper, gamma_points(60 * k), 4, 5),
+        "igammac": (upper, gamma_points(60 * k), 4, 6),
         "igamma_grad_a": (lower_slope, gamma_points(15 * k), 4, 12),
         "random_gamma_grad": (sample_slope, gamma_points(15 * k), 4, 12),
         "betainc": (beta, beta_points(60 * k), 4, 10),

@@ -261,7 +261,8 @@ def while_loop(
     [1]_. With c checkpoints and at most ``binomial(c - 1 + r, r)`` steps, each is computed about r times in all, and
     once more with its derivative: with 32, r is 1 up to 32 steps, 2 up to 528, 3 up to 5984, 4 up to 52360. Second
     derivatives are best taken forward over reverse; reverse over reverse of such a loop also saves carries of the
-    first backward loop, each of which holds all checkpoints.
+    first backward loop, each of which holds all checkpoints. Within a `scan` each step keeps the checkpoints of its
+    loop: give few, or wrap the step in `xform.checkpoint`.
 
     Parameters
     ----------

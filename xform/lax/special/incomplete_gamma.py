@@ -47,7 +47,6 @@ def _recurrence(a: Any, x: Any, beyond: Any, steps: Any, derive: bool) -> tuple[
     The series is that of gamma(a + 1) P / (x^a exp(-x)): 1 + x / (a + 1) (1 + x / (a + 2) (1 + ...)). The fraction is
     x^a exp(-x) / (gamma(a) Q): x - a + 1 - 1 (1 - a) / (x - a + 3 - 2 (2 - a) / (x - a + 5 - ...)).
     """
-    x = select(beyond, max(x, a), x)
 
     def step(state: Any) -> Any:
         k, v, *rest = state
@@ -113,7 +112,7 @@ def _parts(a: Any, x: Any, what: str) -> Any:
     """P, Q, dP/da, or -dP/da over the density, for finite a > 0 and x > 0."""
     derive = what in ("slope", "sample")
     expanded = all_of(ge(a, _EXPANSION_FROM), le(abs(sub(x, a)), mul(a, _EXPANSION_WIDTH)))
-    beyond = all_of(gt(x, max(a, _SMALL)), bitwise_not(expanded))
+    beyond = all_of(gt(x, select(lt(a, 1.0), constant(a, _SMALL), a)), bitwise_not(expanded))
     below = bitwise_not(any_of(beyond, expanded))
     factor, exponent, gamma = gamma_factor(a, x)
     sums, slopes = _recurrence(a, x, beyond, _steps(a, x, beyond, below), derive)
@@ -248,7 +247,7 @@ def igamma(a: Any, x: Any) -> Any:
 
 @api_boundary
 def igammac(a: Any, x: Any) -> Any:
-    """Elementwise regularized upper incomplete gamma function 1 - P(a, x), without cancellation; within 5 ulp."""
+    """Elementwise regularized upper incomplete gamma function 1 - P(a, x), without cancellation; within 6 ulp."""
     return apply(igammac_p, a, x)
 
 
