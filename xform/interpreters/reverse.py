@@ -238,16 +238,14 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
     Equations that don't depend on the inputs are evaluated first. `mark` is that of the cotangents.
     """
     values: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
-    outer = (state.source, state.marks)
-    linear_eqns = list(jaxpr.eqns) if jaxpr.is_tape else _evaluate_known(jaxpr, values)
     cts: dict[int, Any] = {}
-    for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
-        if type(ct) is not Zero and type(var) is not Literal and id(var) not in values:
-            cts[id(var)] = add_tangents(cts.get(id(var)), ct)
-    marks = dict.fromkeys(cts, mark) if mark else {}
-    token = quiet_begin()
+    outer, token = (state.source, state.marks), quiet_begin()
     try:
-        _walk_back(linear_eqns, values, cts, marks)
+        linear_eqns = list(jaxpr.eqns) if jaxpr.is_tape else _evaluate_known(jaxpr, values)
+        for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
+            if type(ct) is not Zero and type(var) is not Literal and id(var) not in values:
+                cts[id(var)] = add_tangents(cts.get(id(var)), ct)
+        _walk_back(linear_eqns, values, cts, dict.fromkeys(cts, mark) if mark else {})
     finally:
         state.source, state.marks = outer
         quiet_end(token)

@@ -162,7 +162,8 @@ def _integer_pow_jvp(g: Any, ans: Any, x: Any, *, y: int) -> Any:
         return zero_of(ans)
     if y == 1:
         return g
-    return mul_p.bind(g, mul_p.bind(constant(ans, y), integer_pow_p.bind(x, y=y - 1)))
+    power = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
+    return mul_p.bind(g, mul_p.bind(constant(ans, y), power))
 
 
 def _integer_pow_jet(trace: JetTrace, x: Series, *, y: int) -> Series:
