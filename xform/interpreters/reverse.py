@@ -155,7 +155,7 @@ class LinearizeTrace(Trace):
                 return out
         primals, tangents = self.split(args)
         rule = primitive.__dict__.get("linearize") or primitive.jvp
-        if state.trace is None or state.source is not None:
+        if state.source is not None or (state.trace is None and not (state.debug_nans or state.debug_infs)):
             out, tangent_out = rule(primals, tangents, **params)
         else:  # what the rule stages, on the tape too, stands for the operation that the user wrote
             state.source = current_source(3)
@@ -238,17 +238,18 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]
     Equations that don't depend on the inputs are evaluated first. `mark` is that of the cotangents.
     """
     values: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
+    outer = (state.source, state.marks)
     linear_eqns = list(jaxpr.eqns) if jaxpr.is_tape else _evaluate_known(jaxpr, values)
     cts: dict[int, Any] = {}
     for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
         if type(ct) is not Zero and type(var) is not Literal and id(var) not in values:
             cts[id(var)] = add_tangents(cts.get(id(var)), ct)
     marks = dict.fromkeys(cts, mark) if mark else {}
-    outer_source, outer_marks, token = state.source, state.marks, quiet_begin()
+    token = quiet_begin()
     try:
         _walk_back(linear_eqns, values, cts, marks)
     finally:
-        state.source, state.marks = outer_source, outer_marks
+        state.source, state.marks = outer
         quiet_end(token)
     return [_as_array(cts[id(v)]) if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
 
@@ -263,6 +264,7 @@ def _evaluate_known(jaxpr: Jaxpr, values: dict[int, Any]) -> list[Eqn]:
             linear.update([id(v) for v in eqn.outvars])
         else:
             inputs = [v.val if type(v) is Literal else values[id(v)] for v in eqn.invars]
+            state.source = eqn.source
             out = eqn.primitive.bind(*inputs, **eqn.params)
             outs = out if eqn.primitive.multiple_results else [out]
             values.update([(id(v), o) for v, o in zip(eqn.outvars, outs, strict=True)])
@@ -305,7 +307,9 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any], mar
             else:
                 value = known(id(v), _UNKNOWN)
                 args.append(Linear(v.aval) if value is _UNKNOWN else value)
-        state.source = eqn.source
+        state.source = source = eqn.source
+        if source is not None and len(source) == 2:
+            state.source = (*source, "backward")
         rule, mark = primitive.transpose, 0
         if marks:
             for v in outvars:
