@@ -51,7 +51,7 @@ def upper(a, x):
 
 
 def lower_slope(a, x):
-    return mp.diff(lambda a: lower(a, x), a)
+    return mp.diff(lambda a: lower(a, x), a) if x < a else -mp.diff(lambda a: upper(a, x), a)
 
 
 def sample_slope(a, x):
@@ -70,17 +70,13 @@ def log_gamma(x):
     return mp.log(abs(mp.gamma(x))) if abs(x) < 1e5 else mp.loggamma(x)
 
 
-REAL = [signed(np.concatenate([spread(1e-300, 1, 40), spread(1e-3, 6, 60)]))]
-POSITIVE = [np.concatenate([spread(1e-300, 1e300, 40), spread(1e-3, 1e3, 60), rng.uniform(0, 10, 100)])]
-NEAR_ROOTS = [np.concatenate([root + signed(spread(1e-15, 0.3, 20)) for root in (1, 1.4616321449683623, 2)])]
-
-
-def shapes_and_points(n, scale=1.0):
+def gamma_points(n):
     """Pairs for incomplete gamma functions: anywhere, and around the diagonal within a few standard deviations."""
-    a, x = spread(1e-4, 1e3 * scale, n), spread(1e-4, 1e3 * scale, n)
+    a, x = spread(1e-4, 1e3, n), spread(1e-4, 1e3, n)
     center = spread(1, 1e5, n)
     around = center + np.clip(rng.normal(0, 3, n), -0.9 * np.sqrt(center), None) * np.sqrt(center)
-    return [np.concatenate([a, center]), np.concatenate([x, around])]
+    small = spread(0.05, 3, n), spread(0.05, 3, n)  # where three methods meet
+    return [np.concatenate([a, center, small[0]]), np.concatenate([x, around, small[1]])]
 
 
 def beta_points(n):
@@ -91,22 +87,37 @@ def beta_points(n):
 
 
 # Function: exact values, arguments, bounds on the error in float32 and float64.
-CASES = {
-    "erf": (mp.erf, REAL, 4, 4),
-    "erfc": (mp.erfc, [np.concatenate([REAL[0], rng.uniform(0, 26.5, 100)])], 4, 6),
-    "erf_inv": (mp.erfinv, [signed(np.concatenate([spread(1e-300, 1, 60), 1 - spread(1e-16, 0.5, 60)]))], 4, 4),
-    "lgamma": (log_gamma, [np.concatenate([*POSITIVE, *NEAR_ROOTS, -spread(1e-300, 1.99, 60)])], 4, 4),
-    "digamma": (mp.digamma, [np.concatenate([*POSITIVE, *NEAR_ROOTS])], 4, 4),
-    "bessel_i0e": (scaled_bessel(0), [signed(np.concatenate([spread(1e-10, 1e6, 40), rng.uniform(0, 30, 60)]))], 4, 4),
-    "bessel_i1e": (scaled_bessel(1), [signed(np.concatenate([spread(1e-10, 1e6, 40), rng.uniform(0, 30, 60)]))], 4, 4),
-    "zeta": (zeta, [1 + spread(1e-6, 100, 80), spread(1e-3, 1e6, 80)], 4, 4),
-    "polygamma": (polygamma, [np.floor(spread(1, 290, 80)), spread(1e-3, 1e6, 80)], 4, 4),
-    "igamma": (lower, shapes_and_points(60), 4, 4),
-    "igammac": (upper, shapes_and_points(60), 4, 5),
-    "igamma_grad_a": (lower_slope, shapes_and_points(15), 4, 12),
-    "random_gamma_grad": (sample_slope, shapes_and_points(15), 4, 12),
-    "betainc": (beta, beta_points(60), 4, 8),
-}
+def cases(k):
+    """With `k` times as many points."""
+    real = signed(np.concatenate([spread(1e-300, 1, 40 * k), spread(1e-3, 6, 60 * k)]))
+    positive = np.concatenate([spread(1e-300, 1e300, 40 * k), spread(1e-3, 1e3, 60 * k), rng.uniform(0, 10, 100 * k)])
+    roots = np.concatenate([root + signed(spread(1e-15, 0.3, 20 * k)) for root in (1, 1.4616321449683623, 2)])
+    bessel = signed(np.concatenate([spread(1e-10, 1e6, 40 * k), rng.uniform(0, 30, 60 * k)]))
+    orders, shifts = np.floor(spread(1, 290, 80 * k)), spread(1e-3, 1e6, 80 * k)
+    return {
+        "erf": (mp.erf, [real], 4, 4),
+        "erfc": (mp.erfc, [np.concatenate([real, rng.uniform(0, 26.5, 100 * k)])], 4, 6),
+        "erf_inv": (
+            mp.erfinv,
+            [signed(np.concatenate([spread(1e-300, 1, 60 * k), 1 - spread(1e-16, 0.5, 60 * k)]))],
+            4,
+            4,
+        ),
+        "lgamma": (log_gamma, [np.concatenate([positive, roots, -spread(1e-300, 1.99, 60 * k)])], 4, 4),
+        "digamma": (mp.digamma, [np.concatenate([positive, roots])], 4, 4),
+        "bessel_i0e": (scaled_bessel(0), [bessel], 4, 4),
+        "bessel_i1e": (scaled_bessel(1), [bessel], 4, 4),
+        "zeta": (zeta, [1 + spread(1e-6, 100, 80 * k), spread(1e-3, 1e6, 80 * k)], 4, 4),
+        "polygamma": (polygamma, [orders, shifts], 4, 4),
+        "igamma": (lower, gamma_points(60 * k), 4, 5),
+        "igammac": (upper, gamma_points(60 * k), 4, 6),
+        "igamma_grad_a": (lower_slope, gamma_points(15 * k), 4, 12),
+        "random_gamma_grad": (sample_slope, gamma_points(15 * k), 4, 12),
+        "betainc": (beta, beta_points(60 * k), 4, 10),
+    }
+
+
+CASES, MANY_CASES = cases(1), cases(8)
 
 
 def arguments(points, dtype):
@@ -119,9 +130,9 @@ def arguments(points, dtype):
 
 
 @functools.cache
-def exact(name, dtype):
+def exact(name, dtype, many=False):
     """The arguments in the dtype, and the exact values."""
-    function, points, *_ = CASES[name]
+    function, points, *_ = (MANY_CASES if many else CASES)[name]
     points = arguments(points, dtype)
     if name in ("zeta", "polygamma"):
         points = [x[points[0] > (name == "zeta")] for x in points]
@@ -151,12 +162,20 @@ def evaluate(function, points, backend):
 @pytest.mark.parametrize("backend", ["host", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CASES)
-def test_accuracy(name, dtype, backend):
-    points, values = exact(name, np.dtype(dtype).type)
+def test_accuracy(name, dtype, backend, many=False):
+    points, values = exact(name, np.dtype(dtype).type, many)
     got = evaluate(getattr(lax, name), points, backend)
     off = errors(got, values, dtype)
     i, bound = off.argmax(), CASES[name][2 + (dtype == "float64")]
     assert off[i] <= bound, f"{off[i]} ulp at {[x[i] for x in points]}: got {got[i]!r}, expected {float(values[i])!r}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["host", "xla"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CASES)
+def test_accuracy_at_many_points(name, dtype, backend):
+    test_accuracy(name, dtype, backend, many=True)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -110,6 +110,44 @@ def test_lanes_that_are_not_known_to_differ_at_first():
     np.testing.assert_allclose(xform.grad(lambda a: xform.vmap(f)(a).sum())(a), powers * a ** (powers - 1))
 
 
+def test_pullbacks_that_leave_jit_and_vmap():
+    """Their residuals, with all schedules, become arrays of the lanes; lanes have ended earlier than the schedules."""
+    a, n = np.array([1.3, 0.7, -0.4]), np.array([3, 0, 7])
+    expected = [float(xform.grad(scanned)(x, int(k))) for x, k in zip(a, n)]
+
+    def pullback_at(a, n):
+        return xform.vjp(lambda a: looped(a, n, checkpoints=3), a)[1]
+
+    assert float(xform.jit(pullback_at)(a[0], 3)(1.0)[0]) == pytest.approx(expected[0], rel=1e-12)
+    pullbacks = xform.jit(xform.vmap(pullback_at))(a, n)
+    (slopes,) = xform.vmap(lambda pullback, ct: pullback(ct))(pullbacks, np.array([1.0, 2.0, 3.0]))
+    np.testing.assert_allclose(slopes, expected * np.array([1.0, 2.0, 3.0]), rtol=1e-12)
+
+
+def test_reverse_over_reverse_of_lanes():
+    a, n = np.array([1.3, 0.7, -0.4]), np.array([3, 0, 5])
+    second = [float(xform.jacfwd(xform.jacfwd(scanned))(x, int(k))) for x, k in zip(a, n)]
+    got = xform.jit(xform.vmap(xform.grad(xform.grad(lambda a, n: looped(a, n, checkpoints=3)))))(a, n)
+    np.testing.assert_allclose(got, second, rtol=1e-11)
+
+
+def test_keys_in_the_carry():
+    """Each step draws a number; on the way back the steps that are computed again draw the same."""
+
+    def f(a, n, **options):
+        def body(c):
+            i, key, x = c
+            key, now = xform.random.split(key)
+            return i + 1, key, x * a + xform.random.normal(now)
+
+        return lax.while_loop(lambda c: c[0] < n, body, (0, xform.random.key(0), a), **options)[2]
+
+    on_the_tape = float(xform.grad(f)(0.7, 9))
+    for options in ({"checkpoints": 3}, {"max_steps": 10}):
+        g = xform.jit(xform.grad(lambda a, n: f(a, n, **options)))  # noqa: B023
+        assert float(g(0.7, 9)) == pytest.approx(on_the_tape, rel=1e-12)
+
+
 # ---- What loops are made of --------------------------------------------------------------------------------
 
 
@@ -257,16 +295,16 @@ def count_calls():
 
 
 def repetitions(n, checkpoints):
-    """The least r with ``binomial(checkpoints - 1 + r, r) >= n``: the first carry is among those that are saved."""
+    """The least r with ``binomial(checkpoints + r, r) >= n``, by which the least number of steps is counted."""
     r = 0
-    while math.comb(checkpoints - 1 + r, r) < n:
+    while math.comb(checkpoints + r, r) < n:
         r += 1
     return r
 
 
 @pytest.mark.parametrize(("n", "checkpoints"), [(10, 32), (10, 4), (100, 8), (300, 32), (500, 16)])
 def test_steps_computed_again(n, checkpoints):
-    """As many as the algorithm's paper says, which is not far from the least possible."""
+    """Not many more than the least possible if their number was known."""
     counted, calls = count_calls()
 
     def f(x, n):
@@ -279,8 +317,8 @@ def test_steps_computed_again(n, checkpoints):
         x, product = np.sin(x), product * np.cos(x)
     assert float(xform.jit(xform.grad(f), backend="numpy")(0.5, n)) == pytest.approx(product, rel=1e-12)
     r = repetitions(n, checkpoints)
-    least = r * n - math.comb(checkpoints + r - 1, r - 1) if n > 1 else 0  # offline, if n was known
-    assert calls[0] - n <= max(n + 1, 1.45 * least)  # besides the linearized steps themselves
+    least = r * n - math.comb(checkpoints + r, r - 1)  # Griewank, 1992
+    assert n <= calls[0] - n <= max(n, 1.3 * least)  # besides the linearized steps themselves
 
 
 def test_memory_is_that_of_the_checkpoints():
@@ -405,7 +443,7 @@ def adaptive_heun(p, max_steps=None):
     return lax.while_loop(lambda c: c[0] < 2.0, body, (0.0 * p[0], p[2], 0.1 + 0.0 * p[0]), max_steps=max_steps)[1]
 
 
-@pytest.mark.parametrize("max_steps", [None, 100])
+@pytest.mark.parametrize("max_steps", [None, 60])
 def test_hessians_through_an_adaptive_ode_solver(max_steps):
     """Equal to differences of gradients, the derivative of the steps that were taken."""
     p = np.array([1.2, 0.8, 0.5])
@@ -420,10 +458,7 @@ def test_hessians_through_an_adaptive_ode_solver(max_steps):
     second = np.stack(
         [(np.asarray(gradient(p + h * e)) - np.asarray(gradient(p - h * e))) / (2 * h) for e in np.eye(3)]
     )
-    over = [xform.jacfwd(xform.grad(f)), xform.jacfwd(xform.jacfwd(f))] + [xform.jacrev(xform.grad(f))] * bool(
-        max_steps
-    )
-    for hessian in over:
+    for hessian in (xform.jacfwd(xform.grad(f)), xform.jacfwd(xform.jacfwd(f))):
         np.testing.assert_allclose(xform.jit(hessian)(p), second, rtol=1e-6, atol=1e-7)
     exact = integrate.solve_ivp(lambda t, y: -p[0] * y + p[1] * np.sin(t), (0, 2), [p[2]], rtol=1e-10).y[0, -1]
     assert float(f(p)) == pytest.approx(exact, abs=1e-2)

@@ -41,6 +41,7 @@ from xform.api.mapping import vmap
 from xform.api.parallel import pmap
 from xform.api.passes import fwd_and_bwd
 from xform.api.sparsity import jacobian_sparsity
+from xform.api.taylor import jet
 from xform.core.array import Array
 from xform.core.config import (
     check_tracer_leaks,

@@ -285,6 +285,19 @@ OPS = [
         ],
     ),
     Op(
+        "conv_general_dilated:many features",  # which XLA's own kernels compute on CPU
+        conv,
+        lambda rng, dtype: [
+            Sample((*arrays(rng, dtype, (1, 32, 3, 3), (32, 32, 2, 2)), (1, 1), [(1, 1), (0, 1)], gaps))
+            for gaps in (None, (2, 2))
+        ],
+        reference,
+        ("float32", "float64"),
+        order=1,
+        ulps=100,
+        rtol={"float32": 1e-4, "float64": 1e-12},
+    ),
+    Op(
         "conv_general_dilated:preferred",
         lambda x, w: conv(x, w, (1,), "SAME", preferred="float64"),
         lambda rng, dtype: [Sample(arrays(rng, dtype, (2, 3, 5), (4, 3, 2)))],

@@ -8,6 +8,7 @@ from tests.ops.record import (
     INEXACT,
     NUMBERS,
     REALS,
+    SHAPES,
     Op,
     Sample,
     arrays,
@@ -20,6 +21,7 @@ from tests.ops.record import (
     unary_samples,
 )
 from xform import lax
+from xform.lax.arithmetic import sum_of_products_p
 
 
 def truncated(x, y):
@@ -194,6 +196,30 @@ def pow_reference(x, y):
     return out.reshape(x.shape).astype(x.dtype)
 
 
+def products_samples(rng, dtype):
+    """Sums of two and of three products, with operands of rank 0 among them."""
+    shapes = [[s] * 4 for s in SHAPES] + [[(2, 3), (), (), (2, 3)], [(), (), (3,), (3,)], [(3,)] * 6]
+    return [Sample(arrays(rng, dtype, *operands)) for operands in shapes]
+
+
+def products_edges(dtype):
+    x = edge_values(dtype)
+    y = np.roll(x, 1)
+    return [Sample((x, y, y, x[::-1].copy()))]
+
+
+def sum_of_products(*operands):
+    n = len(operands) // 2
+    total = operands[0] * operands[n]
+    for x, y in zip(operands[1:n], operands[n + 1 :], strict=True):
+        total = total + x * y
+    return total
+
+
+def bind_products(*operands):
+    return sum_of_products_p.bind(*operands)
+
+
 OPS = [
     Op("neg", lax.neg, unary_samples(), np.negative, NUMBERS, unary_edges, errors=[wrong(lax.neg, "bool")]),
     Op(
@@ -204,6 +230,10 @@ OPS = [
     ),
     Op("sub", lax.sub, binary_samples(), np.subtract, NUMBERS, binary_edges, errors=[shapes(lax.sub)]),
     Op("mul", lax.mul, binary_samples(), np.multiply, NUMBERS, binary_edges, errors=[shapes(lax.mul)]),
+    Op(
+        "sum_of_products", bind_products, products_samples, sum_of_products, NUMBERS, real_edges(products_edges),
+        ulps=16, errors=[(lambda: bind_products(np.ones(2), np.ones(3)), TypeError, r"sum_of_products.*f64\[3\]")],
+    ),
     Op(
         "div", lax.div, away_from_zero(), div_reference, NUMBERS, real_edges(binary_edges),
         errors=[wrong(lax.div, "bool", "bool"), shapes(lax.div)],

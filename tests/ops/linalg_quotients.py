@@ -28,6 +28,10 @@ def quotient_reference(x, d, w, kind, pullback):
 
     size = abs(x).max((-2, -1), keepdims=True, initial=0)
     k = x.shape[-2]
+    if kind == "values":
+        v = np.einsum("...ii->...i", x)
+        bad = np.isnan(over(v[..., None, :] - v[..., None], d)).any(-1) & pullback
+        return np.where(np.eye(k, dtype=bool), np.where(bad, np.nan, v)[..., None], 0).astype(x.dtype)
     if kind == "rotation":
         return over(skew(x), d) if pullback else skew(over(x, d))
     if kind != "rotations":
@@ -43,7 +47,7 @@ def quotient_reference(x, d, w, kind, pullback):
 def quotient_samples(rng, dtype):
     """Gaps are differences of small integers, so that some are zero."""
     part = np.finfo(dtype).dtype
-    for kind in ("columns", "commutator", "anticommutator", "rotation", "rotations"):
+    for kind in ("columns", "commutator", "anticommutator", "values", "rotation", "rotations"):
         for pullback in (False, True):
             for batch, k in (((), 3), ((2,), 2), ((), 0), ((0,), 2)):
                 wide = kind == "rotations"

@@ -142,11 +142,11 @@ OPS = [
     ),
     Op(
         "regularized_incomplete_beta_grad_a", betainc_grad_a_p.bind, beta_samples,
-        lambda a, b, x: central(lambda a: betainc(a, b, x), a), FLOATS, differentiable=False, rtol=1e-7,
+        lambda a, b, x: central(lambda a: betainc(a, b, np.float64(x)), a), FLOATS, differentiable=False, rtol=1e-7,
     ),
     Op(
         "regularized_incomplete_beta_grad_b", betainc_grad_b_p.bind, beta_samples,
-        lambda a, b, x: central(lambda b: betainc(a, b, x), b), FLOATS, differentiable=False, rtol=1e-7,
+        lambda a, b, x: central(lambda b: betainc(a, b, np.float64(x)), b), FLOATS, differentiable=False, rtol=1e-7,
     ),
     Op(
         "polynomial", lambda x: lax.polynomial(x, [1.0, -2.0, 0.5]), unary_samples(),

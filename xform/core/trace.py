@@ -171,10 +171,16 @@ class Primitive:
         Evaluation with NumPy.
     jvp : (primals, tangents, **params) -> (primals out, tangents out)
         Forward derivative. Tangents may be symbolic `Zero`.
+    push : (primals, tangents, **params) -> (primals out, tangents out)
+        The same with any number of tangents for each operand in turn, Taylor coefficients; for operations on jaxprs.
+    jet : (trace, *series, **params) -> series
+        Taylor coefficients of the results (see `interpreters.jet`); derived from `jvp` or `push` if it is missing.
     linearize : (trace, primals, tangents, **params) -> (primals out, tangents out)
         How the operation looks to reverse mode; derived from `jvp` unless it holds jaxprs.
     transpose : (cotangents, *args, **params) -> list of cotangents or None
         For linear operations; the arguments it is linear in are `Linear` placeholders.
+    transpose_marked : the same, optional
+        For cotangents that are marked (see `interpreters.marks`).
     batch : (axis, args, dims, **params) -> (out, dims out)
         On operands with an additional axis at `dims` (None: not batched).
     depends : (aval or avals, operands, **params) -> matrices or results, optional
@@ -186,8 +192,11 @@ class Primitive:
     abstract_eval: Callable[..., Any]
     host: Callable[..., Any]
     jvp: Callable[..., Any]
+    push: Callable[..., Any]
+    jet: Callable[..., Any]
     linearize: Callable[..., Any]
     transpose: Callable[..., Any]
+    transpose_marked: Callable[..., Any]
     batch: Callable[..., Any]
     lower: Callable[..., Any]
     dce: Callable[..., Any]
@@ -202,6 +211,10 @@ class Primitive:
 
     # Whether it is not merged with an equal operation, as common subexpressions are.
     stays_apart = False
+
+    # What its transpose puts into cotangents that must not meet 0 * inf, of all operands or of each: see
+    # `interpreters.marks`.
+    marks: int | tuple[int, ...] = 0
 
     # What it costs to compute an element of the result again, where to keep a byte of it costs 1: see
     # `interpreters.residuals`, and `lax.costs` for the table.
@@ -269,6 +282,7 @@ _RULES = {
     "abstract_eval": "the result type",
     "host": "evaluation with NumPy",
     "jvp": "forward differentiation (jvp)",
+    "jet": "Taylor mode (jet)",
     "transpose": "transposition (reverse differentiation)",
     "batch": "batching (vmap)",
     "lower": "lowering to XLA",

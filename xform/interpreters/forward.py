@@ -1,6 +1,6 @@
-"""Forward mode: dual numbers.
+"""Forward mode: dual numbers; and how operations on jaxprs push tangents, or Taylor coefficients, through them.
 
-May import: `xform.core`, `interpreters.staging`, `interpreters.tangents`.
+May import: `xform.core`, `interpreters.jet`, `interpreters.staging`, `interpreters.tangents`.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from xform.core.jaxpr import ClosedJaxpr, cached_on_jaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Trace, Tracer
+from xform.interpreters.jet import jet
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, instantiate, is_zero, zero_of
 
@@ -75,24 +76,40 @@ def jvp(
         return split_tracers(trace, JVPTracer, outs)
 
 
+def push(
+    function: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """`jvp` if there is one tangent for each primal value; if there are more for each in turn, `jet`."""
+    order = len(tangents) // len(primals)
+    return jvp(function, primals, tangents) if order == 1 else jet(function, primals, tangents, order)
+
+
+def with_zeros(nonzero: Sequence[bool], primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """All tangents, of which `tangents` are those that are nonzero; the same number for each primal value in turn."""
+    rest, order = iter(tangents), len(nonzero) // max(1, len(primals))
+    return [next(rest) if nz else zero_of(primals[i // order]) for i, nz in enumerate(nonzero)]
+
+
 @cached_on_jaxpr
 def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """The jaxpr of primals and the nonzero tangents to results and their nonzero tangents.
 
-    Returns it and which tangents of the results are nonzero.
+    With several tangents for each primal value in turn, they are Taylor coefficients. Returns the jaxpr, and which
+    tangents of the results are nonzero.
     """
+    avals = closed.in_avals
     nonzero_out: tuple[bool, ...] = ()
 
     def program(*args: Any) -> list[Any]:
         nonlocal nonzero_out
-        primals, rest = args[: len(nonzero)], iter(args[len(nonzero) :])
-        tangents = [next(rest) if nz else zero_of(p) for p, nz in zip(primals, nonzero, strict=True)]
-        outs, tangents_out = jvp(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
+        primals = args[: len(avals)]
+        tangents = with_zeros(nonzero, primals, args[len(avals) :])
+        outs, tangents_out = push(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), primals, tangents)
         nonzero_out = tuple(not is_zero(t) for t in tangents_out)
         return [*outs, *[t for t in tangents_out if not is_zero(t)]]
 
-    avals = closed.in_avals
-    tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
+    order = len(nonzero) // max(1, len(avals))
+    tangent_avals = [avals[i // order].to_tangent_aval() for i, nz in enumerate(nonzero) if nz]
     jaxpr, consts = trace_to_closed(program, [*avals, *tangent_avals], closed.jaxpr.name)
     return with_consts(jaxpr, consts), nonzero_out
 
@@ -102,13 +119,13 @@ def jvp_jaxpr_fixed(closed: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out:
     jaxpr, found = jvp_jaxpr(closed, nonzero)
     if found == nonzero_out:
         return jaxpr
-    key = ("jvp_fixed", nonzero, nonzero_out)
+    key, n_out = ("jvp_fixed", nonzero, nonzero_out), len(closed.out_avals)
     if key not in closed.cache:
 
         def program(*args: Any) -> list[Any]:
             flat = eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *args)
-            outs, rest = flat[: len(found)], iter(flat[len(found) :])
-            tangents = [next(rest) if nz else zero_of(o) for o, nz in zip(outs, found, strict=True)]
+            outs, rest = flat[:n_out], flat[n_out:]
+            tangents = with_zeros(found, outs, rest)
             return [*outs, *[instantiate(t) for t, nz in zip(tangents, nonzero_out, strict=True) if nz]]
 
         fixed, consts = trace_to_closed(program, jaxpr.in_avals, closed.jaxpr.name)

@@ -6,6 +6,7 @@ that reverse mode transposes.
 May import: `lax.families`, `lax.comparison`, `lax.rounding`, `lax.shapes`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from xform.core import dtypes
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
+from xform.interpreters.jet import Hooks as JetHooks
+from xform.interpreters.jet import JetTrace, Series, bilinear, implicit, linear, locally_linear
 from xform.interpreters.lowering import Context, Value, lower_as
+from xform.interpreters.marks import INFINITE, ZEROS
 from xform.interpreters.tangents import Hooks as TangentHooks
-from xform.interpreters.tangents import is_linear, zero_of
+from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
+from xform.lax.families import Hooks as FamilyHooks
 from xform.lax.families import (
     apply,
     compare,
@@ -38,14 +43,17 @@ neg_p = elementwise(
     accepts="number",
     jvp=lambda g, ans, x: neg_p.bind(g),
     transpose=linear_in_all(lambda ct: [neg_p.bind(ct)]),
+    jet=linear,
     lower="negate",
 )
+JetHooks.negate = neg_p.bind
 
 add_p = elementwise(
     "add",
     np.add,
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: g],
     transpose=linear_in_all(lambda ct: [ct, ct]),
+    jet=locally_linear,
     lower="add",
     accepts="number",
 )
@@ -56,6 +64,7 @@ add_any_p = elementwise(
     np.add,
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: g],
     transpose=linear_in_all(lambda ct: [ct, ct]),
+    jet=locally_linear,
     lower="add",
 )
 TangentHooks.add = add_any_p.bind
@@ -66,6 +75,7 @@ sub_p = elementwise(
     accepts="number",
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: neg_p.bind(g)],
     transpose=linear_in_all(lambda ct: [ct, neg_p.bind(ct)]),
+    jet=locally_linear,
     lower="subtract",
 )
 
@@ -82,8 +92,97 @@ mul_p = elementwise(
     accepts="number",
     jvp=[lambda g, ans, x, y: mul_p.bind(g, y), lambda g, ans, x, y: mul_p.bind(x, g)],
     transpose=_mul_transpose,
+    jet=lambda p: bilinear(p, lambda pairs: sum_of_products(pairs)),
     lower="multiply",
 )
+JetHooks.multiply = lambda x, k: mul_p.bind(x, constant(x, k))
+
+
+# sum_of_products(x1, x2, ..., y1, y2, ...) is x1 y1 + x2 y2 + ...: one coefficient of a product of Taylor series.
+
+
+def sum_of_products(pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """The sum of x * y over one or more pairs."""
+    xs, ys = zip(*pairs, strict=True)
+    return mul_p.bind(*xs, *ys) if len(xs) == 1 else sum_of_products_p.bind(*xs, *ys)
+
+
+def _products_host(*operands: Any) -> Any:
+    n = len(operands) // 2
+    total = operands[0] * operands[n]
+    for x, y in zip(operands[1:n], operands[n + 1 :], strict=True):
+        total = total + x * y
+    return total
+
+
+def _products_jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
+    out, n = sum_of_products_p.bind(*primals), len(primals) // 2
+    others = (*primals[n:], *primals[:n])
+    found = [(t, y) for t, y in zip(ts, others, strict=True) if type(t) is not Zero]
+    if not found:
+        return out, zero_of(out)
+    tangent = sum_of_products(found)
+    return out, tangent if tangent.shape == out.shape else FamilyHooks.broadcast_in_dim(tangent, out.shape, ())
+
+
+def _products_transpose(ct: Any, *operands: Any) -> list[Any]:
+    n = len(operands) // 2
+    others = (*operands[n:], *operands[:n])
+    return [unbroadcast(mul_p.bind(ct, y), x) if is_linear(x) else None for x, y in zip(operands, others, strict=True)]
+
+
+def _products_lower(ctx: Context, *operands: Value) -> Value:
+    n = len(operands) // 2
+    terms = [ctx.op("multiply", [x, y], ctx.out) for x, y in zip(operands[:n], operands[n:], strict=True)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = ctx.op("add", [total, term], ctx.out)
+    return total
+
+
+sum_of_products_p = elementwise(
+    "sum_of_products",
+    _products_host,
+    accepts="number",
+    transpose=_products_transpose,
+    lower=_products_lower,
+    widen=True,
+)
+sum_of_products_p.jvp = _products_jvp
+
+
+# A product in which zero annihilates everything, infinities and NaN too: of a tangent or cotangent that is marked (see
+# `interpreters.marks`), the first operand, and a coefficient; or of a tangent and a coefficient that may be infinite.
+
+
+def _zero_product_host(x: Any, y: Any) -> Any:
+    return np.where((x == 0) | (y == 0), np.zeros((), x.dtype), x * y)
+
+
+def _zero_product_lower(ctx: Context, x: Value, y: Value) -> Value:
+    zero = ctx.full(x.shape, 0, x.dtype)
+    is_zero = [compare(ctx, v, zero, "EQ") for v in (x, y)]
+    either = ctx.op("or", is_zero, is_zero[0].aval)
+    return ctx.op("select", [either, zero, ctx.op("multiply", [x, y], ctx.out)], ctx.out)
+
+
+def _zero_product_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
+    if is_linear(x):
+        return [unbroadcast(zero_product_p.bind(ct, y), x), None]
+    return [None, unbroadcast(zero_product_p.bind(ct, x), y)]
+
+
+zero_product_p = elementwise(
+    "zero_product",
+    _zero_product_host,
+    accepts="inexact",
+    jvp=[lambda g, ans, x, y: zero_product_p.bind(g, y), lambda g, ans, x, y: zero_product_p.bind(x, g)],
+    transpose=_zero_product_transpose,
+    lower=_zero_product_lower,
+)
+zero_product_p.transpose_marked = _zero_product_transpose
+zero_product_p.marks = (INFINITE, ZEROS)
+mul_p.transpose_marked = _zero_product_transpose
 
 
 # Integer division truncates towards zero. As in XLA, x / 0 is -1 (all bits set) with remainder x, and the smallest
@@ -153,8 +252,14 @@ div_p = elementwise(
         lambda g, ans, x, y: mul_p.bind(g, div_p.bind(neg_p.bind(ans), y)),
     ],
     transpose=lambda ct, x, y: [unbroadcast(div_p.bind(ct, y), x), None],
+    jet=lambda p: implicit(p, 1, 0, sum_of_products),
     lower=_lower_integer_safely("divide"),
 )
+div_p.transpose_marked = lambda ct, x, y: [
+    unbroadcast(zero_product_p.bind(ct, div_p.bind(constant(ct, 1), y)), x),
+    None,
+]
+JetHooks.divide = lambda x, k: div_p.bind(x, constant(x, k))
 
 
 def _quotient(x: Any, ans: Any, y: Any) -> Any:
@@ -167,6 +272,7 @@ rem_p = elementwise(
     narrow_integers(_rem_host),
     accepts="real number",
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, neg_p.bind(_quotient(x, ans, y)))],
+    jet=locally_linear,
     lower=_lower_integer_safely("remainder"),
 )
 
@@ -203,6 +309,7 @@ complex_p = elementwise(
         lambda g, ans, x, y: complex_p.bind(constant(g, 0), g),
     ],
     transpose=linear_in_all(lambda ct: [real_p.bind(ct), neg_p.bind(imag_p.bind(ct))]),
+    jet=locally_linear,
     lower="complex",
 )
 
@@ -213,6 +320,7 @@ real_p = elementwise(
     result=real_dtype,
     jvp=lambda g, ans, x: real_p.bind(g),
     transpose=linear_in_all(lambda ct: [as_complex(ct)]),
+    jet=linear,
     lower="real",
 )
 
@@ -223,6 +331,7 @@ imag_p = elementwise(
     result=real_dtype,
     jvp=lambda g, ans, x: imag_p.bind(g),
     transpose=linear_in_all(lambda ct: [complex_p.bind(constant(ct, 0), neg_p.bind(ct))]),
+    jet=linear,
     lower="imag",
 )
 
@@ -239,6 +348,7 @@ conj_p = elementwise(
     accepts="complex",
     jvp=lambda g, ans, x: conj_p.bind(g),
     transpose=linear_in_all(lambda ct: [conj_p.bind(ct)]),
+    jet=linear,
     lower=_conj_lower,
 )
 
@@ -280,11 +390,23 @@ def _abs_jvp(g: Any, ans: Any, x: Any) -> Any:
     return mul_p.bind(g, sign_p.bind(x))
 
 
+def _abs_jet(trace: JetTrace, x: Series) -> Series:
+    return trace.solve(abs_p, [x], {}) if is_complex(x[0]) else locally_linear(abs_p)(trace, x)
+
+
 def _abs_lower(ctx: Context, x: Value) -> Value:
     return x if dtypes.issubdtype(x.dtype, np.unsignedinteger) else ctx.op("abs", [x], ctx.out)
 
 
-abs_p = elementwise("abs", narrow_integers(np.abs), accepts="number", result=real_dtype, jvp=_abs_jvp, lower=_abs_lower)
+abs_p = elementwise(
+    "abs",
+    narrow_integers(np.abs),
+    accepts="number",
+    result=real_dtype,
+    jvp=_abs_jvp,
+    jet=lambda p: _abs_jet,
+    lower=_abs_lower,
+)
 
 
 # Extremes. NaN wins; where the operands are equal, each has half of the derivative. Complex numbers are ordered by
@@ -317,6 +439,7 @@ def _extreme(name: str, host: Any, operation: str, beyond: Any) -> Any:
             lambda g, ans, x, y: mul_p.bind(g, share(x, y)),
             lambda g, ans, x, y: mul_p.bind(g, share(y, x)),
         ],
+        jet=locally_linear,
         lower=operation,
         lower_complex=lower_as(complex_extreme),
     )

@@ -18,10 +18,11 @@ from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Tracer
 from xform.interpreters import host
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
+from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value, dense, scalar_text
 from xform.interpreters.staging import trace_to_closed
-from xform.interpreters.tangents import Zero, is_linear, zero_of
+from xform.interpreters.tangents import Zero, is_linear
 
 _T = TypeVar("_T")
 
@@ -39,6 +40,7 @@ optimization_barrier_p.stays_apart = True
 optimization_barrier_p.abstract_eval = lambda *xs: list(xs)
 optimization_barrier_p.host = lambda *xs: list(xs)
 optimization_barrier_p.jvp = lambda primals, ts: (optimization_barrier_p.bind(*primals), _together(ts))
+optimization_barrier_p.jet = locally_linear(optimization_barrier_p)
 optimization_barrier_p.transpose = lambda cts, *xs: [
     ct if is_linear(x) else None for ct, x in zip(_together(cts), xs, strict=True)
 ]
@@ -97,8 +99,8 @@ def _composite_jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJa
     nonzero = tuple(type(t) is not Zero for t in ts)
     derived, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
     flat = eval_jaxpr(derived.jaxpr, derived.consts, *primals, *[t for t in ts if type(t) is not Zero])
-    outs, rest = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    n_out = len(jaxpr.out_avals)
+    return flat[:n_out], with_zeros(nonzero_out, flat[:n_out], flat[n_out:])
 
 
 def _composite_batch(
@@ -122,7 +124,7 @@ composite_p = Primitive("composite", multiple_results=True)
 composite_p.remembers_types = False
 composite_p.abstract_eval = lambda *avals, jaxpr, **params: jaxpr.out_avals
 composite_p.host = lambda *args, jaxpr, **params: host.host_function(jaxpr)(*args)
-composite_p.jvp = _composite_jvp
+composite_p.jvp = composite_p.push = _composite_jvp
 composite_p.batch = _composite_batch
 composite_p.lower = _composite_lower
 

@@ -13,7 +13,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
 from xform.core.trace import Primitive
 from xform.interpreters import execution, host, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import choose_residuals
 from xform.interpreters.reverse import transpose_jaxpr
@@ -45,8 +45,8 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, name:
     nonzero = tuple(not is_zero(t) for t in ts)
     derived, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
     flat = jit_p.bind(*primals, *[t for t in ts if not is_zero(t)], jaxpr=derived, name=name)
-    outs, rest = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    n_out = len(jaxpr.out_avals)
+    return flat[:n_out], with_zeros(nonzero_out, flat[:n_out], flat[n_out:])
 
 
 def _linearize(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, name: str) -> Any:
@@ -100,7 +100,7 @@ jit_p = CallPrimitive("jit", _run)
 jit_p.abstract_eval = lambda *avals, jaxpr, name: jaxpr.out_avals
 jit_p.host = lambda *args, jaxpr, name: host.host_function(jaxpr)(*args)
 jit_p.is_cheap_on_host = True
-jit_p.jvp = _jvp
+jit_p.jvp = jit_p.push = _jvp
 jit_p.linearize = _linearize
 jit_p.transpose = _transpose
 jit_p.batch = _batch

@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xform.core import tree
+from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr, eval_jaxpr
 from xform.core.trace import Primitive
 from xform.interpreters import host
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import rematerialize
 from xform.interpreters.reverse import LinearizedJaxpr, linearize_jaxpr, transpose_jaxpr
@@ -64,8 +65,8 @@ def _run(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
     derived, nonzero_out = jvp_jaxpr(jaxpr, tuple(not is_zero(t) for t in ts))
     flat = checkpoint_p.bind(*primals, *[t for t in ts if not is_zero(t)], jaxpr=derived, **params)
-    outs, rest = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    n = len(jaxpr.out_avals)
+    return flat[:n], with_zeros(nonzero_out, flat[:n], flat[n:])
 
 
 @cached_on_jaxpr
@@ -78,6 +79,7 @@ def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
         read = lambda v: v.val if type(v) is Literal else env[id(v)]  # noqa: E731
         for eqn in jaxpr.eqns:
             values = [read(v) for v in eqn.invars]
+            state.source = eqn.source
             if eqn.primitive is jit_p:
                 inner = eqn.params["jaxpr"]
                 outs = evaluate(inner.jaxpr, inner.consts, *values)
@@ -87,9 +89,13 @@ def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
             env.update({id(v): o for v, o in zip(eqn.outvars, outs, strict=True)})
         return [read(v) for v in jaxpr.outvars]
 
-    inlined, consts = trace_to_closed(
-        lambda *xs: evaluate(closed.jaxpr, closed.consts, *xs), closed.in_avals, closed.jaxpr.name
-    )
+    outer = state.source
+    try:
+        inlined, consts = trace_to_closed(
+            lambda *xs: evaluate(closed.jaxpr, closed.consts, *xs), closed.in_avals, closed.jaxpr.name
+        )
+    finally:
+        state.source = outer
     jaxpr = inlined.jaxpr
     n = len(consts)
     jaxpr.constvars, jaxpr.invars = [*jaxpr.constvars, *jaxpr.invars[:n]], jaxpr.invars[n:]
@@ -151,7 +157,7 @@ def _lower(
 checkpoint_p = CallPrimitive("checkpoint", _run)
 checkpoint_p.abstract_eval = lambda *avals, jaxpr, **params: jaxpr.out_avals
 checkpoint_p.host = lambda *args, jaxpr, **params: host.host_function(jaxpr)(*args)
-checkpoint_p.jvp = _jvp
+checkpoint_p.jvp = checkpoint_p.push = _jvp
 checkpoint_p.linearize = _linearize
 checkpoint_p.transpose = _transpose
 checkpoint_p.batch = _batch

@@ -21,6 +21,7 @@ from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer, axis_frame
 from xform.interpreters import batching
+from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import add_p, div_p, mul_p
@@ -113,6 +114,7 @@ def _sum_along(x: Any, dim: int | None, size: int) -> Any:
 
 psum_p = _reducing("psum", _sum_along, "add")
 psum_p.jvp = lambda primals, ts, *, axes: linear_jvp(psum_p, primals[0], ts[0], {"axes": axes})
+psum_p.jet = linear(psum_p)
 psum_p.transpose = lambda ct, x, *, axes: [psum_p.bind(ct, axes=axes)]
 pmax_p = _reducing("pmax", lambda x, d, size: x if d is None else reduce_max_p.bind(x, axes=(d,)), "maximum")
 pmin_p = _reducing("pmin", lambda x, d, size: x if d is None else reduce_min_p.bind(x, axes=(d,)), "minimum")
@@ -134,6 +136,7 @@ def _extremum_jvp(p: Primitive) -> Callable[..., Any]:
 
 
 pmax_p.jvp, pmin_p.jvp = _extremum_jvp(pmax_p), _extremum_jvp(pmin_p)
+pmax_p.jet, pmin_p.jet = locally_linear(pmax_p), locally_linear(pmin_p)
 
 
 # axis_index
@@ -183,6 +186,7 @@ def _all_gather_lower(ctx: Context, x: Value, *, axes: tuple[Any, ...]) -> Value
 all_gather_p = CollectivePrimitive("all_gather")
 all_gather_p.abstract_eval = lambda x, *, axes: x.update(shape=(axes_size(axes), *x.shape))
 all_gather_p.jvp = lambda primals, ts, *, axes: linear_jvp(all_gather_p, primals[0], ts[0], {"axes": axes})
+all_gather_p.jet = linear(all_gather_p)
 all_gather_p.transpose = _all_gather_transpose
 all_gather_p.batch = _all_gather_batch
 all_gather_p.lower = _all_gather_lower
@@ -228,6 +232,7 @@ def _ppermute_lower(ctx: Context, x: Value, *, axes: tuple[Any, ...], perm: tupl
 ppermute_p = CollectivePrimitive("ppermute")
 ppermute_p.abstract_eval = lambda x, *, axes, perm: x
 ppermute_p.jvp = lambda primals, ts, **params: linear_jvp(ppermute_p, primals[0], ts[0], params)
+ppermute_p.jet = linear(ppermute_p)
 ppermute_p.transpose = lambda ct, x, *, axes, perm: [
     ppermute_p.bind(ct, axes=axes, perm=tuple((t, s) for s, t in perm))
 ]
@@ -249,6 +254,7 @@ def _all_to_all_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, ax
 all_to_all_p = CollectivePrimitive("all_to_all")
 all_to_all_p.abstract_eval = lambda x, *, axes: x
 all_to_all_p.jvp = lambda primals, ts, *, axes: linear_jvp(all_to_all_p, primals[0], ts[0], {"axes": axes})
+all_to_all_p.jet = linear(all_to_all_p)
 all_to_all_p.transpose = lambda ct, x, *, axes: [all_to_all_p.bind(ct, axes=axes)]
 all_to_all_p.batch = _all_to_all_batch
 all_to_all_p.lower = lambda ctx, x, *, axes: ctx.op(

@@ -12,7 +12,9 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
+from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value
+from xform.interpreters.marks import ZEROS
 from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax import families
 from xform.lax.families import as_operands, elementwise, narrow_integers
@@ -112,7 +114,9 @@ select_n_p = Primitive("select_n")
 select_n_p.abstract_eval = _select_types
 select_n_p.host = _select_host
 select_n_p.jvp = _select_jvp
+select_n_p.jet = locally_linear(select_n_p)
 select_n_p.transpose = _select_transpose
+select_n_p.marks = ZEROS
 select_n_p.batch = _select_batch
 select_n_p.lower = _select_lower
 
@@ -137,6 +141,7 @@ clamp_p = elementwise(
     narrow_integers(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     accepts="real",
     jvp=[_clamp_jvp("low"), _clamp_jvp("x"), _clamp_jvp("high")],
+    jet=locally_linear,
     lower="clamp",
 )
 

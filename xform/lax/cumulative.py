@@ -20,10 +20,23 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import implicit, linear, locally_linear
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax import families
-from xform.lax.arithmetic import add_p, complex_p, div_p, imag_p, max_p, min_p, mul_p, real_p, sub_p
+from xform.lax.arithmetic import (
+    add_p,
+    complex_p,
+    div_p,
+    imag_p,
+    max_p,
+    min_p,
+    mul_p,
+    neg_p,
+    real_p,
+    sub_p,
+    sum_of_products,
+)
 from xform.lax.comparison import eq_p, lt_p, select_n_p
 from xform.lax.control_flow.common import as_arrays
 from xform.lax.control_flow.scan import scan
@@ -202,10 +215,12 @@ cumsum_p = _cumulative(
     _minus_zero,
     lambda g, out, x, axis, reverse: cumsum_p.bind(g, axis=axis, reverse=reverse),
 )
+cumsum_p.jet = linear(cumsum_p)
 cumsum_p.transpose = lambda ct, x, *, axis, reverse: [cumsum_p.bind(ct, axis=axis, reverse=not reverse)]
 cumprod_p = _cumulative("cumprod", np.multiply, mul_p.bind, lambda dtype: 1, _cumprod_jvp)
 cummax_p = _cumulative("cummax", np.maximum, max_p.bind, lowest, _extreme_jvp)
 cummin_p = _cumulative("cummin", np.minimum, min_p.bind, highest, _extreme_jvp)
+cummax_p.jet, cummin_p.jet = locally_linear(cummax_p), locally_linear(cummin_p)
 cumlogsumexp_p = _cumulative(
     "cumlogsumexp", _LogAddExp, _logaddexp, lambda dtype: -np.inf, _logsumexp_jvp, "inexact", unroll=1
 )
@@ -255,6 +270,11 @@ def _recurrence_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) ->
     return out, zero_of(out) if type(tb) is Zero else linear_recurrence_p.bind(a, tb, **params)
 
 
+def _recurrence_product(pairs: Sequence[tuple[Any, Any]], **params: Any) -> Any:
+    """Minus the sum of a[k] * t[k-1]: the equation is ``t[k] - a[k] * t[k-1] = b[k]``."""
+    return neg_p.bind(sum_of_products([(a, shift(t, **params, fill=0)) for a, t in pairs]))
+
+
 def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
     following = shift(a, axis, not reverse, 0)
     return [None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)]
@@ -291,6 +311,7 @@ linear_recurrence_p = Primitive("linear_recurrence")
 linear_recurrence_p.abstract_eval = _recurrence_types
 linear_recurrence_p.host = _recurrence_host
 linear_recurrence_p.jvp = _recurrence_jvp
+linear_recurrence_p.jet = implicit(linear_recurrence_p, 0, 1, _recurrence_product)
 linear_recurrence_p.transpose = _recurrence_transpose
 linear_recurrence_p.batch = _recurrence_batch
 linear_recurrence_p.lower = lambda ctx, a, b, **params: _recurrence_lower(

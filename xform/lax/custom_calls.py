@@ -167,7 +167,7 @@ custom_jvp_call_p.batch = _jvp_call_batch
 
 def _vmap_call_jvp(primals: Sequence[Any], ts: Sequence[Any], *, call: Any, n_consts: int, rule: Any, name: str) -> Any:
     """Derivatives are those of the function, which they contain operation by operation."""
-    return forward.jvp(lambda *xs: apply(call, xs), primals, ts)
+    return forward.push(lambda *xs: apply(call, xs), primals, ts)
 
 
 def _vmap_call_batch(
@@ -183,7 +183,7 @@ def _vmap_call_batch(
 
 
 custom_vmap_call_p = CustomCall("custom_vmap_call")
-custom_vmap_call_p.jvp = _vmap_call_jvp
+custom_vmap_call_p.jvp = custom_vmap_call_p.push = _vmap_call_jvp
 custom_vmap_call_p.batch = _vmap_call_batch
 
 

@@ -17,6 +17,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer
 from xform.interpreters import batching
+from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
@@ -111,6 +112,7 @@ dynamic_slice_p = Primitive("dynamic_slice")
 dynamic_slice_p.abstract_eval = _dynamic_slice_types
 dynamic_slice_p.host = _dynamic_slice_host
 dynamic_slice_p.jvp = _dynamic_slice_jvp
+dynamic_slice_p.jet = linear(dynamic_slice_p)
 dynamic_slice_p.transpose = _dynamic_slice_transpose
 dynamic_slice_p.batch = _dynamic_slice_batch
 dynamic_slice_p.lower = _dynamic_slice_lower
@@ -251,6 +253,7 @@ dynamic_update_slice_p = Primitive("dynamic_update_slice")
 dynamic_update_slice_p.abstract_eval = _update_types
 dynamic_update_slice_p.host = _update_host
 dynamic_update_slice_p.jvp = _update_jvp
+dynamic_update_slice_p.jet = locally_linear(dynamic_update_slice_p)
 dynamic_update_slice_p.transpose = _update_transpose
 dynamic_update_slice_p.batch = _update_batch
 dynamic_update_slice_p.lower = lambda ctx, x, update, *starts: ctx.op(

@@ -75,6 +75,7 @@ def elementwise(
     result: np.dtype | Callable[..., Any] | None = None,
     jvp: Sequence[Callable[..., Any] | None] | Callable[..., Any] | None = None,
     transpose: Callable[..., Any] | None = None,
+    jet: Callable[[Primitive], Callable[..., Any]] | None = None,
     lower: str | Callable[..., Any] | None = None,
     lower_complex: str | Callable[..., Any] | None = None,
     check: Callable[..., None] | None = None,
@@ -92,6 +93,7 @@ def elementwise(
     jvp : one function per operand, ``(g, ans, *operands, **params) -> tangent``; None for an operand without derivative
         A single function for an operation of one operand. Omitted: the derivative is zero everywhere.
     transpose : (ct, *operands, **params) -> list of cotangents, for an operation that is linear in some operands
+    jet : (primitive) -> rule, where the Taylor coefficients are not to be derived from `jvp` (see `interpreters.jet`)
     lower : name of the StableHLO operation, or a lowering rule that gets operands of full shape
     lower_complex : the same for complex operands, if different
     check : (*avals, **params) -> None, replaces the check that all dtypes are equal and of kind `accepts`
@@ -137,6 +139,8 @@ def elementwise(
         p.jvp = _jvp(p, jvp)
     if transpose is not None:
         p.transpose = transpose
+    if jet is not None:
+        p.jet = jet(p)
     return p
 
 

@@ -20,6 +20,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import linear
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, zero_of
 
@@ -355,6 +356,7 @@ gather_p = Primitive("gather")
 gather_p.abstract_eval = _gather_types
 gather_p.host = _gather_host
 gather_p.jvp = _gather_jvp
+gather_p.jet = linear(gather_p, fill_value=0)
 gather_p.batch = _gather_batch
 gather_p.lower = _gather_lower
 

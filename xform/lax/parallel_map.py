@@ -15,7 +15,7 @@ from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import AxisFrame, extend_axis_env
 from xform.interpreters import execution, spmd
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
@@ -55,11 +55,12 @@ def _jvp(
     nonzero = tuple(not is_zero(t) for t in ts)
     with scope(params["axis_name"], params["axis_size"]):
         derived, nonzero_out = jvp_jaxpr(jaxpr, nonzero)
-    also = tuple(m for m, nz in zip(mapped, nonzero, strict=True) if nz)
+    order = len(ts) // len(primals)
+    also = tuple(mapped[i // order] for i, nz in enumerate(nonzero) if nz)
     tangents = [t for t in ts if not is_zero(t)]
     flat = pmap_p.bind(*primals, *tangents, jaxpr=derived, mapped=mapped + also, **params)
-    outs, rest = flat[: len(nonzero_out)], iter(flat[len(nonzero_out) :])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    n_out = len(jaxpr.out_avals)
+    return flat[:n_out], with_zeros(nonzero_out, flat[:n_out], flat[n_out:])
 
 
 def _linearize(
@@ -143,7 +144,7 @@ def _lower(
 
 pmap_p = CallPrimitive("pmap", _run)
 pmap_p.abstract_eval = _types
-pmap_p.jvp = _jvp
+pmap_p.jvp = pmap_p.push = _jvp
 pmap_p.linearize = _linearize
 pmap_p.transpose = _transpose
 pmap_p.batch = _batch

@@ -11,10 +11,12 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
+from xform.interpreters.jet import JetTrace, Series, derivative, over, pairs, results
 from xform.interpreters.lowering import Context, Value
-from xform.interpreters.tangents import zero_of
+from xform.interpreters.tangents import Zero, add_tangents, is_zero, zero_of
 from xform.lax.accuracy import Accuracy
-from xform.lax.arithmetic import div_p, mul_p
+from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products, zero_product_p
+from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
 from xform.lax.vector_math import vectorized
 
@@ -23,6 +25,7 @@ square_p = elementwise(
     narrow_integers(np.square),
     accepts="number",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, 2))),
+    jet=lambda p: lambda trace, x: mul_p.jet(trace, x, x),
     lower=lambda ctx, x: ctx.op("multiply", [x, x], ctx.out),
 )
 
@@ -32,22 +35,44 @@ def _one_minus_square_lower(ctx: Context, x: Value) -> Value:
     return ctx.op("multiply", [ctx.op("subtract", [one, x], x.aval), ctx.op("add", [one, x], x.aval)], ctx.out)
 
 
+def _one_minus_square_jet(trace: JetTrace, x: Series) -> Series:
+    square = mul_p.jet(trace, x, x)
+    return Series(
+        one_minus_square_p.bind(x[0]), lambda k: square[k] if type(square[k]) is Zero else neg_p.bind(square[k])
+    )
+
+
 # Accurate near 1 and -1.
 one_minus_square_p = elementwise(
     "one_minus_square",
     lambda x: (1 - x) * (1 + x),
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, -2))),
+    jet=lambda p: _one_minus_square_jet,
     lower=_one_minus_square_lower,
     widen=True,
 )
+
+
+def _sqrt_jet(trace: JetTrace, x: Series) -> Series:
+    """From ``y y = x``. At 0 it gives infinities with the signs of the limits."""
+
+    def coefficient(_: int, k: int) -> Any:
+        found, rest = pairs(y, y, k, 1, k), x[k]
+        if found:
+            rest = add_tangents(rest, neg_p.bind(sum_of_products(found)))
+        return rest if is_zero(rest) else div_p.bind(rest, mul_p.bind(y[0], constant(y[0], 2)))
+
+    y = results(sqrt_p, [x], {}, coefficient)
+    return y
 
 
 sqrt_p = elementwise(
     "sqrt",
     np.sqrt,
     accepts="inexact",
-    jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    jvp=lambda g, ans, x: zero_product_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    jet=lambda p: _sqrt_jet,
     lower="sqrt",
     lower_complex=lower_symmetric("sqrt"),
 )
@@ -61,11 +86,36 @@ rsqrt_p = elementwise(
     widen=True,
 )
 
+
+def power_series(trace: JetTrace, first: Any, x: Series, a: Any) -> Series:
+    """``x^a`` with a that is no integer, from ``x p' = a x' p``; at 0 the limits, which are 0 or infinite.
+
+    `first` is the value, its first coefficient.
+    """
+
+    def coefficient(k: int) -> Any:
+        value = rate[k - 1]
+        if is_zero(value):
+            return value
+        limit = constant(first, 0)
+        if k > a.real and not is_zero(x[1]):
+            sign = np.prod(np.sign([a.real - j for j in range(k)]))
+            limit = mul_p.bind(integer_pow_p.bind(x[1], y=k), constant(first, np.inf * sign))
+        return select_n_p.bind(at_zero, over(value, k), limit)
+
+    at_zero = eq_p.bind(x[0], constant(first, 0))
+    power = Series(first, coefficient)
+    scaled = mul_p.jet(trace, derivative(x), Series(constant(first, a)))
+    rate = div_p.jet(trace, mul_p.jet(trace, scaled, power), x)
+    return power
+
+
 cbrt_p = elementwise(
     "cbrt",
     np.cbrt,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 1 / 3), mul_p.bind(ans, ans))),
+    jet=lambda p: lambda trace, x: power_series(trace, p.bind(x[0]), x, 1 / 3),
     lower=vectorized("cbrt", "cbrt"),
 )
 
@@ -112,7 +162,16 @@ def _integer_pow_jvp(g: Any, ans: Any, x: Any, *, y: int) -> Any:
         return zero_of(ans)
     if y == 1:
         return g
-    return mul_p.bind(g, mul_p.bind(constant(ans, y), integer_pow_p.bind(x, y=y - 1)))
+    power = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
+    return mul_p.bind(g, mul_p.bind(constant(ans, y), power))
+
+
+def _integer_pow_jet(trace: JetTrace, x: Series, *, y: int) -> Series:
+    """By products, which are right at 0, too."""
+    if y == 0:
+        return Series(integer_pow_p.bind(x[0], y=0))
+    base = div_p.jet(trace, Series(constant(x[0], 1)), x) if y < 0 else x
+    return _by_squaring(base, abs(y), lambda a, b: mul_p.jet(trace, a, b))
 
 
 integer_pow_p = elementwise(
@@ -120,6 +179,7 @@ integer_pow_p = elementwise(
     _integer_pow_host,
     check=_integer_pow_check,
     jvp=_integer_pow_jvp,
+    jet=lambda p: _integer_pow_jet,
     lower=_integer_pow_lower,
     widen=True,
 )

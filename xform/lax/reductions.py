@@ -16,6 +16,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, zero_of
@@ -117,6 +118,7 @@ reduce_sum_p = reduction(
     "reduce_sum", reduce_with(np.add), accepts="number", lower=lower_reduce("add", lambda dtype: 0)
 )
 reduce_sum_p.jvp = lambda primals, ts, *, axes: linear_jvp(reduce_sum_p, primals[0], ts[0], {"axes": axes})
+reduce_sum_p.jet = linear(reduce_sum_p)
 reduce_sum_p.transpose = _sum_transpose
 
 reduce_prod_p = reduction(
@@ -215,7 +217,7 @@ def _extreme_jvp(p: Primitive) -> Callable[..., Any]:
 def _extreme(name: str, ufunc: np.ufunc, operation: str, direction: str) -> Primitive:
     identity = lowest if operation == "maximum" else highest
     p = reduction(name, _extreme_host(ufunc, identity), accepts="any", lower=_extreme_lower(operation, direction))
-    p.jvp = _extreme_jvp(p)
+    p.jvp, p.jet = _extreme_jvp(p), locally_linear(p)
     return p
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
+from xform.interpreters.jet import linear
 from xform.interpreters.lowering import Context, Value
 from xform.lax.families import apply, compare, elementwise
 
@@ -111,6 +112,7 @@ reduce_precision_p = elementwise(
     check=_reduce_precision_check,
     jvp=lambda g, ans, x, **params: reduce_precision_p.bind(g, **params),
     transpose=lambda ct, x, **params: [reduce_precision_p.bind(ct, **params)],
+    jet=linear,
     lower=_reduce_precision_lower,
     by_bits=True,
 )

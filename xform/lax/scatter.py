@@ -19,6 +19,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
@@ -251,6 +252,7 @@ def _add_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -
 
 
 scatter_add_p.jvp = _add_jvp
+scatter_add_p.jet = locally_linear(scatter_add_p)
 scatter_add_p.transpose = _add_transpose
 
 
@@ -299,6 +301,7 @@ def _scatter_transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: An
 
 
 scatter_p.jvp = _scatter_jvp
+scatter_p.jet = locally_linear(scatter_p)
 scatter_p.transpose = _scatter_transpose
 
 
@@ -325,7 +328,9 @@ def _extreme_jvp(p: Primitive, reaches: Primitive) -> Callable[..., Any]:
 
 
 scatter_min_p.jvp = _extreme_jvp(scatter_min_p, le_p)
+scatter_min_p.jet = locally_linear(scatter_min_p)
 scatter_max_p.jvp = _extreme_jvp(scatter_max_p, ge_p)
+scatter_max_p.jet = locally_linear(scatter_max_p)
 
 
 # The public functions, which share one signature.

@@ -19,6 +19,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching, tangents
+from xform.interpreters.jet import linear
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
@@ -34,6 +35,7 @@ def linear_unary(name: str, types: Any, host: Any, transpose: Any, batch: Any, l
     p.abstract_eval = types
     p.host = host
     p.jvp = lambda primals, ts, **params: linear_jvp(p, primals[0], ts[0], params)
+    p.jet = linear(p)
     p.transpose = lambda ct, x, **params: [transpose(ct, x.aval, **params)]
     p.batch = lambda axis, args, dims, **params: batch(axis, args[0], dims[0], **params)
     p.lower = lower
@@ -486,6 +488,7 @@ convert_element_type_p = Primitive("convert_element_type")
 convert_element_type_p.abstract_eval = _convert_types
 convert_element_type_p.host = _convert_host
 convert_element_type_p.jvp = _convert_jvp
+convert_element_type_p.jet = linear(convert_element_type_p)
 convert_element_type_p.transpose = _convert_transpose
 convert_element_type_p.batch = lambda axis, args, dims, **params: (
     convert_element_type_p.bind(args[0], **params),

@@ -18,6 +18,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
@@ -212,6 +213,7 @@ pad_p = Primitive("pad")
 pad_p.abstract_eval = _pad_types
 pad_p.host = _pad_host
 pad_p.jvp = _pad_jvp
+pad_p.jet = locally_linear(pad_p)
 pad_p.transpose = _pad_transpose
 pad_p.batch = _pad_batch
 pad_p.lower = _pad_lower
@@ -298,6 +300,7 @@ concatenate_p = Primitive("concatenate")
 concatenate_p.abstract_eval = _concatenate_types
 concatenate_p.host = lambda *operands, dimension: np.concatenate(operands, dimension)
 concatenate_p.jvp = _concatenate_jvp
+concatenate_p.jet = locally_linear(concatenate_p)
 concatenate_p.transpose = _concatenate_transpose
 concatenate_p.batch = _concatenate_batch
 concatenate_p.lower = _concatenate_lower

@@ -22,6 +22,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
@@ -151,6 +152,7 @@ sort_p = Primitive("sort", multiple_results=True)
 sort_p.abstract_eval = _sort_types
 sort_p.host = _sort_host
 sort_p.jvp = _sort_jvp
+sort_p.jet = locally_linear(sort_p)
 sort_p.batch = _sort_batch
 sort_p.lower = _sort_lower
 
@@ -340,6 +342,7 @@ top_k_p = Primitive("top_k", multiple_results=True)
 top_k_p.abstract_eval = _top_k_types
 top_k_p.host = _top_k_host
 top_k_p.jvp = _top_k_jvp
+top_k_p.jet = locally_linear(top_k_p)
 top_k_p.batch = _top_k_batch
 top_k_p.lower = _top_k_lower
 

@@ -12,6 +12,7 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
+from xform.interpreters.jet import linear
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, instantiate, zero_of
 from xform.lax.shapes import canonical_shape, check_axes, squeeze
@@ -54,6 +55,7 @@ split_p = Primitive("split", multiple_results=True)
 split_p.abstract_eval = _types
 split_p.host = _host
 split_p.jvp = _jvp
+split_p.jet = linear(split_p)
 split_p.transpose = _transpose
 split_p.batch = _batch
 split_p.lower = _slices

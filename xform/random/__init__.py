@@ -1,4 +1,7 @@
-"""`xform.random`: random numbers as functions of a key, the streams those of JAX.
+"""`xform.random`: random numbers as functions of a key.
+
+Bits, splits of keys, and what is one step from bits are those of JAX; samplers that repeat until a proposal is accepted
+have the same distributions.
 
 May import: `xform.numpy`, `xform.lax`.
 """

@@ -31,7 +31,7 @@ class KeyDType(dtypes.ExtendedDType):
         self.name = f"key<{generator.tag}>"
         self.itemsize = 4 * generator.words
 
-    def keys_of(self, data: Any) -> Any:  # type: ignore[override]
+    def keys_of(self, data: Any) -> Any:
         """Keys of their data."""
         from xform.random.keys import KeyArray
 

@@ -13,7 +13,7 @@ May import: `xform.numpy`, `xform.lax`, `random.generators`.
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from xform.lax.shapes import canonical_shape
 from xform.random.generators import GENERATORS, KEY_DTYPES, KeyDType
 
 _U32 = np.dtype("uint32")
-Key = Array  # the type of keys of either kind, for annotations
+Key = NewType("Key", Array)  # keys of either kind, for annotations
 
 
 class KeyArray(Array):

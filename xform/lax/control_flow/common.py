@@ -111,16 +111,19 @@ def jvp_in_groups(
 ) -> ClosedJaxpr:
     """The derivative of a jaxpr whose inputs come in groups, each followed by its nonzero tangents.
 
-    The results are followed by those tangents of theirs that `nonzero_out` names.
+    Groups say which tangents of their inputs are nonzero, one or several for each (see `forward.push`). The results
+    are followed by those tangents of theirs that `nonzero_out` names.
     """
     key = ("jvp_in_groups", tuple(groups), nonzero_out)
     if key not in closed.cache:
         nonzero = tuple(nz for group in groups for nz in group)
         derived = jvp_jaxpr_fixed(closed, nonzero, nonzero_out)
-        primals, tangents = iter(range(len(nonzero))), iter(range(len(nonzero), len(derived.in_avals)))
+        n = len(closed.in_avals)
+        primals, tangents = iter(range(n)), iter(range(n, len(derived.in_avals)))
+        terms = len(nonzero) // max(1, n)
         order: list[int] = []
         for group in groups:
-            order += [next(primals) for _ in group] + [next(tangents) for nz in group if nz]
+            order += [next(primals) for _ in group[::terms]] + [next(tangents) for nz in group if nz]
         jaxpr = derived.jaxpr
         invars = [jaxpr.invars[i] for i in order]
         closed.cache[key] = ClosedJaxpr(

@@ -18,7 +18,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, eval_jaxpr, subjaxprs
 from xform.core.trace import Primitive, Tracer, evaluate
 from xform.interpreters import passes
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
+from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import is_linear, is_zero, zero_of
@@ -40,14 +40,14 @@ def _types(index: ShapedArray, *operands: ShapedArray, branches: Branches) -> li
 
 
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, branches: Branches) -> Any:
-    nonzero = tuple(not is_zero(t) for t in ts[1:])
+    ts = ts[len(ts) // len(primals) :]  # without those of the index
+    nonzero = tuple(not is_zero(t) for t in ts)
     found = [jvp_jaxpr(b, nonzero)[1] for b in branches]
     nonzero_out = tuple(map(any, zip(*found, strict=True)))
     derived = tuple(jvp_jaxpr_fixed(b, nonzero, nonzero_out) for b in branches)
-    flat = cond_p.bind(*primals, *[t for t in ts[1:] if not is_zero(t)], branches=derived)
-    n = len(nonzero_out)
-    outs, rest = flat[:n], iter(flat[n:])
-    return outs, [next(rest) if nz else zero_of(o) for o, nz in zip(outs, nonzero_out, strict=True)]
+    flat = cond_p.bind(*primals, *[t for t in ts if not is_zero(t)], branches=derived)
+    n = len(branches[0].out_avals)
+    return flat[:n], with_zeros(nonzero_out, flat[:n], flat[n:])
 
 
 def _linearize(primals: Sequence[Any], ts: Sequence[Any], *, branches: Branches) -> Any:
@@ -167,7 +167,7 @@ def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, branch
 
 
 # A branch that handles so many numbers is left out where no lane chose it.
-_MUCH = 20_000
+_MUCH = 200_000
 
 
 def _run_for_lanes(
@@ -175,8 +175,8 @@ def _run_for_lanes(
 ) -> list[tuple[Any, int | None]]:
     """The results of a branch for all lanes, of which only those of `chosen` lanes count, and their mapped axes.
 
-    What is long runs only if a lane chose it. Lanes that did not are copies of one that did, lest a `while` in the
-    branch runs on for them; not if the branch sums or exchanges over lanes.
+    What is long runs only if a lane chose it. If there is a `while` in it, lanes that did not choose it are copies of
+    one that did, lest the loop runs on for them. None of this if the branch sums or exchanges over lanes.
     """
     closed, mapped = batch_jaxpr(branch, axis.size, axis.axis_name, batched)
     dims = [0 if b else None for b in mapped]
@@ -185,7 +185,7 @@ def _run_for_lanes(
         return list(zip(eval_jaxpr(closed.jaxpr, closed.consts, *operands), dims, strict=True))
 
     def run(call: Callable[..., list[Any]], chosen: Any, *args: Any) -> list[Any]:
-        return call(*common.with_stand_ins(chosen, args, batched))
+        return call(*common.with_stand_ins(chosen, args, batched) if common.contains(branch, "while") else args)
 
     avals = [get_aval(chosen), *closed.in_avals]
     key = ("run_for_lanes", batched)
@@ -234,7 +234,7 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 cond_p = CallPrimitive("cond", lambda *args, **params: evaluate(cond_p, args, params))
 cond_p.abstract_eval = _types
 cond_p.host = _host
-cond_p.jvp = _jvp
+cond_p.jvp = cond_p.push = _jvp
 cond_p.linearize = _linearize
 cond_p.transpose = _transpose
 cond_p.batch = _batch

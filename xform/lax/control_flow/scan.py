@@ -20,7 +20,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
 from xform.core.trace import evaluate
 from xform.interpreters import execution, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed
+from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import choose_residuals
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
@@ -94,20 +94,21 @@ def _jvp(
     **params: Any,
 ) -> Any:
     consts, carry, xs = _split(primals, num_consts, num_carry)
-    const_ts, carry_ts, xs_ts = _split(ts, num_consts, num_carry)
+    terms = len(ts) // len(primals)  # tangents of each operand
+    const_ts, carry_ts, xs_ts = _split(ts, terms * num_consts, terms * num_carry)
     nz_consts, nz_xs = [not is_zero(t) for t in const_ts], [not is_zero(t) for t in xs_ts]
     nz = common.fixpoint(
-        lambda c: jvp_jaxpr(jaxpr, (*nz_consts, *c, *nz_xs))[1][:num_carry],
+        lambda c: jvp_jaxpr(jaxpr, (*nz_consts, *c, *nz_xs))[1][: terms * num_carry],
         [not is_zero(t) for t in carry_ts],
     )
     nonzero = (*nz_consts, *nz, *nz_xs)
-    nonzero_out = (*nz, *jvp_jaxpr(jaxpr, nonzero)[1][num_carry:])
+    nonzero_out = (*nz, *jvp_jaxpr(jaxpr, nonzero)[1][terms * num_carry :])
     derived = jvp_jaxpr_fixed(jaxpr, nonzero, nonzero_out)
     const_ts = [t for t in const_ts if not is_zero(t)]
     carry_ts = [instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z]
     xs_ts = [t for t in xs_ts if not is_zero(t)]
     # The derived body has all primals, then all tangents; consts, carry and xs must each be together.
-    n, n_out = len(primals), len(nonzero_out)
+    n, n_out = len(primals), len(jaxpr.out_avals)
     t_consts, t_carry = n + len(const_ts), n + len(const_ts) + len(carry_ts)
     n_c = num_consts + num_carry
     order = [
@@ -131,8 +132,7 @@ def _jvp(
     c = num_carry + len(carry_ts)
     n_ys = n_out - num_carry
     outs = [*flat[:num_carry], *flat[c : c + n_ys]]
-    rest = iter([*flat[num_carry:c], *flat[c + n_ys :]])
-    return outs, [next(rest) if z else zero_of(o) for o, z in zip(outs, nonzero_out, strict=True)]
+    return outs, with_zeros(nonzero_out, outs, [*flat[num_carry:c], *flat[c + n_ys :]])
 
 
 def _linearize(
@@ -389,7 +389,7 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 scan_p = CallPrimitive("scan", _run)
 scan_p.abstract_eval = _types
 scan_p.host = _host
-scan_p.jvp = _jvp
+scan_p.jvp = scan_p.push = _jvp
 scan_p.linearize = _linearize
 scan_p.transpose = _transpose
 scan_p.batch = _batch

@@ -24,13 +24,13 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, eval_jaxpr
 from xform.core.trace import Tracer
 from xform.interpreters import host
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
-from xform.lax.arithmetic import add, sub
-from xform.lax.bitwise import bitwise_and, bitwise_or
+from xform.lax.arithmetic import add, max, sub
+from xform.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from xform.lax.calls import CallPrimitive, jit_p
 from xform.lax.comparison import eq, ge, gt, lt, select_n
 from xform.lax.control_flow import common
@@ -48,10 +48,9 @@ from xform.lax.control_flow.while_loop import (
     while_p,
 )
 from xform.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
-from xform.lax.reductions import argmax
-from xform.lax.shapes import broadcast_in_dim
+from xform.lax.shapes import broadcast_in_dim, iota
 
-FREE = np.int32(2**31 - 1)
+ZERO, ONE, NONE, TOP_LEVEL = np.int32(0), np.int32(1), np.int32(-1), np.int32(2**31 - 1)
 
 
 class Schedule(NamedTuple):
@@ -61,56 +60,65 @@ class Schedule(NamedTuple):
     there is a free slot, or one to be dropped (the latest), a result is saved at level 0; else it takes the place of
     the carry before it, one level higher, and thereby makes others before it droppable.
 
+    The carries that may be dropped are always those right before the latest one above level 0, the peak, as far as
+    their levels are lower. So a list of the slots in the order of time is all that needs to be kept.
+
     Attributes
     ----------
-    times, levels : int32 arrays
-        By slot, the number of steps before the saved carry, `FREE` if there is none; and its level. Slot 0 holds the
-        first carry for good.
-    last : int32 scalar
-        The slot written last.
-    peak_time, peak_level : int32 scalars
-        Of the latest carry above level 0: what is earlier and lower may be dropped.
+    times, levels, below : int32 arrays
+        By slot, the number of steps before the saved carry; its level; and the slot of the carry saved before it. Slot
+        0 holds the first carry for good.
+    vacant : int32 array
+        A stack of the free slots.
+    n_vacant, top, peak : int32 scalars
+        The height of that stack; the slots of the latest carry and of the peak, -1 if there is none.
     """
 
     times: Any
     levels: Any
-    last: Any
-    peak_time: Any
-    peak_level: Any
+    below: Any
+    vacant: Any
+    n_vacant: Any
+    top: Any
+    peak: Any
 
     @classmethod
     def start(cls, checkpoints: int) -> "Schedule":
         """With the first carry in slot 0."""
-        times = _put(_filled(checkpoints, FREE), np.int32(0), np.int32(0))
-        levels = _put(_filled(checkpoints, np.int32(0)), FREE, np.int32(0))
-        return cls(times, levels, np.int32(0), np.int32(-1), np.int32(-1))
+        zeros = _filled(checkpoints, ZERO)
+        vacant = sub(np.int32(checkpoints - 1), iota(np.int32, checkpoints))
+        return cls(zeros, _put(zeros, TOP_LEVEL, ZERO), zeros, vacant, np.int32(checkpoints - 1), ZERO, NONE)
 
     def save(self, time: Any) -> "Schedule":
-        """Choose the slot, which is `last` then, for the carry after `time` steps."""
-        times, levels, last, peak_time, peak_level = self
-        droppable = bitwise_and(lt(times, peak_time), lt(levels, peak_level))
-        candidates = select_n(bitwise_or(eq(times, FREE), droppable), np.int32(-1), times)
-        best = argmax(candidates, 0, np.int32)
-        found = ge(_at(candidates, best), 0)
-        slot = select_n(found, last, best)
-        level = select_n(found, add(_at(levels, last), np.int32(1)), np.int32(0))
+        """Choose the slot, which is `top` then, for the carry after `time` steps."""
+        times, levels, below, vacant, n_vacant, top, peak = self
+        is_free = gt(n_vacant, ZERO)
+        left = max(sub(n_vacant, ONE), ZERO)
+        peak_or_0 = max(peak, ZERO)
+        before_peak = _at(below, peak_or_0)
+        lower = bitwise_and(ge(peak, ZERO), lt(_at(levels, before_peak), _at(levels, peak_or_0)))
+        is_dropped = bitwise_and(bitwise_not(is_free), lower)
+        is_new = bitwise_or(is_free, is_dropped)
+        slot = select_n(is_free, select_n(is_dropped, top, before_peak), _at(vacant, left))
+        before = _at(below, slot)  # all reads come before the writes, lest XLA copies the arrays
+        below = _put(below, before, select_n(is_dropped, slot, peak))  # takes what is dropped out of the list
         return Schedule(
             _put(times, time, slot),
-            _put(levels, level, slot),
+            _put(levels, select_n(is_new, add(_at(levels, top), ONE), ZERO), slot),
+            _put(below, select_n(is_new, before, top), slot),
+            vacant,
+            left,
             slot,
-            select_n(found, time, peak_time),
-            select_n(found, level, peak_level),
+            select_n(is_new, slot, peak),
         )
 
-    def back_to(self, time: Any) -> "Schedule":
-        """Give up what is later than `time`; `last` is the slot of the latest carry that is left."""
-        times = select_n(gt(self.times, time), self.times, FREE)
-        last = argmax(select_n(eq(times, FREE), times, np.int32(-1)), 0, np.int32)
-        gone = gt(self.peak_time, time)
-        none = np.int32(-1)
+    def drop_latest(self) -> "Schedule":
+        """Free the slot of the latest carry."""
+        times, levels, below, vacant, n_vacant, top, peak = self
         return Schedule(
-            times, self.levels, last, select_n(gone, self.peak_time, none), select_n(gone, self.peak_level, none)
-        )
+            times, levels, below, _put(vacant, top, n_vacant), add(n_vacant, ONE), _at(below, top),
+            select_n(eq(peak, top), peak, NONE),
+        )  # fmt: skip
 
 
 N_SCHEDULE = len(Schedule._fields) + 1  # with the number of steps
@@ -146,7 +154,7 @@ class LoopProgram(CallPrimitive):
         self.abstract_eval = lambda *avals, **params: self.expand(avals, params).out_avals
         self.host = lambda *args, **params: host.host_function(self.expand(args, params))(*args)
         self.lower = lambda ctx, *args, **params: self._lower(ctx, args, params)
-        self.jvp = lambda primals, ts, **params: self.as_call("jvp", primals, ts, params)
+        self.jvp = self.push = lambda primals, ts, **params: self.as_call("jvp", primals, ts, params)
         self.linearize = lambda primals, ts, **params: self.as_call("linearize", primals, ts, params)
 
     def expand(self, args: Sequence[Any], params: dict[str, Any]) -> ClosedJaxpr:
@@ -182,16 +190,16 @@ def _saving(*operands: Any, checkpoints: int, **loop: Any) -> list[Any]:
     def step(s: Any) -> Any:
         n, carry, schedule, saved = s
         carry = _call(loop["body_jaxpr"], *body_consts, *carry)
-        n = add(n, np.int32(1))
+        n = add(n, ONE)
         schedule = schedule.save(n)
-        return n, carry, schedule, [_put(b, x, schedule.last) for b, x in zip(saved, carry, strict=True)]
+        return n, carry, schedule, [_put(b, x, schedule.top) for b, x in zip(saved, carry, strict=True)]
 
     avals = map(get_aval, carry)
-    saved = [_put(_filled(checkpoints, a.dtype.type(0), a.shape), x, np.int32(0)) for a, x in zip(avals, carry)]
+    saved = [_put(_filled(checkpoints, a.dtype.type(0), a.shape), x, ZERO) for a, x in zip(avals, carry)]
     n, carry, schedule, saved = while_loop(
         lambda s: _call(loop["cond_jaxpr"], *cond_consts, *s[1])[0],
         step,
-        (np.int32(0), carry, Schedule.start(checkpoints), saved),
+        (ZERO, carry, Schedule.start(checkpoints), saved),
     )
     return [*carry, n, *schedule, *saved]
 
@@ -199,12 +207,12 @@ def _saving(*operands: Any, checkpoints: int, **loop: Any) -> list[Any]:
 def _saving_jvp(primals: Sequence[Any], ts: Sequence[Any], *, checkpoints: int, **loop: Any) -> Any:
     operands, derived, nz = jvp_operands(primals, ts, **loop)
     flat = while_saving_p.bind(*operands, **derived, checkpoints=checkpoints)
-    n, k = len(nz), len(nz) + sum(nz)
+    n = len(loop["body_jaxpr"].out_avals)
+    k = n + sum(nz)
     rest, saved = flat[k : k + N_SCHEDULE], flat[k + N_SCHEDULE :]
     outs = [*flat[:n], *rest, *saved[:n]]
-    nonzero = [*nz, *[False] * N_SCHEDULE, *nz]
-    tangents = iter([*flat[n:k], *saved[n:]])
-    return outs, [next(tangents) if z else zero_of(o) for o, z in zip(outs, nonzero, strict=True)]
+    nonzero = [*nz, *[False] * (N_SCHEDULE * (len(ts) // len(primals))), *nz]
+    return outs, with_zeros(nonzero, outs, [*flat[n:k], *saved[n:]])
 
 
 def _saving_batch(
@@ -224,7 +232,7 @@ def _saving_dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
 
 
 while_saving_p = LoopProgram("while_saving", _saving)
-while_saving_p.jvp = _saving_jvp
+while_saving_p.jvp = while_saving_p.push = _saving_jvp
 while_saving_p.batch = _saving_batch
 while_saving_p.dce = _saving_dce
 
@@ -233,16 +241,17 @@ while_saving_p.dce = _saving_dce
 # carry. `nonzero` names the constants of the body and the carries that have tangents.
 
 
-def _split_saved(operands: Sequence[Any], loop: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    """Constants of condition and body, schedule with the number of steps, saved carries, and the rest."""
+def _split_saved(
+    operands: Sequence[Any], loop: dict[str, Any], terms: int = 1
+) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """Constants of condition and body, schedule with the number of steps, saved carries, and the rest.
+
+    If they are tangents, there may be several `terms` for each operand.
+    """
     k = loop["cond_nconsts"] + loop["body_nconsts"]
-    n = k + N_SCHEDULE + len(loop["body_jaxpr"].out_avals)
-    return (
-        list(operands[:k]),
-        list(operands[k : k + N_SCHEDULE]),
-        list(operands[k + N_SCHEDULE : n]),
-        list(operands[n:]),
-    )
+    sizes = [k, N_SCHEDULE, len(loop["body_jaxpr"].out_avals)]
+    i, j, n = (terms * sum(sizes[: m + 1]) for m in range(3))
+    return list(operands[:i]), list(operands[i:j]), list(operands[j:n]), list(operands[n:])
 
 
 def _tangents(*operands: Any, nonzero: tuple[bool, ...], **loop: Any) -> list[Any]:
@@ -251,7 +260,7 @@ def _tangents(*operands: Any, nonzero: tuple[bool, ...], **loop: Any) -> list[An
     k = loop["body_nconsts"]
     derived, _ = derived_loop(nonzero[:k], nonzero[k:], **loop)
     n = sum(nonzero[:k])
-    carry = [_at(b, np.int32(0)) for b in saved]
+    carry = [_at(b, ZERO) for b in saved]
     outs = while_p.bind(*consts, *ts[:n], *carry, *ts[n:], **derived, checkpoints=saved[0].shape[0], max_steps=None)
     return outs[len(carry) :]
 
@@ -323,28 +332,29 @@ def _back(*operands: Any, back_jaxpr: ClosedJaxpr, **loop: Any) -> list[Any]:
 
     def step(s: Any) -> Any:
         i, schedule, saved, carry = s
-        schedule = schedule.back_to(i)
-        state = [_at(b, schedule.last) for b in saved]
+        schedule = schedule.drop_latest()  # after i + 1 steps
+        state = [_at(b, schedule.top) for b in saved]
 
         def advance(s: Any) -> Any:
             time, state, schedule, saved = s
-            time, state = add(time, np.int32(1)), _call(loop["body_jaxpr"], *body_consts, *state)
+            time, state = add(time, ONE), _call(loop["body_jaxpr"], *body_consts, *state)
             schedule = schedule.save(time)
-            return time, state, schedule, [_put(b, x, schedule.last) for b, x in zip(saved, state, strict=True)]
+            return time, state, schedule, [_put(b, x, schedule.top) for b, x in zip(saved, state, strict=True)]
 
-        time = _at(schedule.times, schedule.last)
+        time = _at(schedule.times, schedule.top)
         _, state, schedule, saved = while_loop(lambda s: lt(s[0], i), advance, (time, state, schedule, saved))
         carry = _call(back_jaxpr, *body_consts, *state, *carry)
-        return sub(i, np.int32(1)), schedule, saved, carry
+        return sub(i, ONE), schedule, saved, carry
 
-    start = sub(n, np.int32(1)), Schedule(*schedule), saved, list(carry)
+    start = sub(n, ONE), Schedule(*schedule), saved, list(carry)
     return list(while_loop(lambda s: ge(s[0], 0), step, start)[3])
 
 
 def _back_jvp(primals: Sequence[Any], ts: Sequence[Any], *, back_jaxpr: ClosedJaxpr, **loop: Any) -> Any:
     consts, schedule, saved, carry = _split_saved(primals, loop)
-    const_ts, _, saved_ts, carry_ts = _split_saved(ts, loop)
-    nz_consts = tuple(not is_zero(t) for t in const_ts[loop["cond_nconsts"] :])
+    terms = len(ts) // len(primals)
+    const_ts, _, saved_ts, carry_ts = _split_saved(ts, loop, terms)
+    nz_consts = tuple(not is_zero(t) for t in const_ts[terms * loop["cond_nconsts"] :])
     derived, nz_state = derived_loop(nz_consts, [not is_zero(t) for t in saved_ts], **loop)
     nz = common.fixpoint(
         lambda c: jvp_jaxpr(back_jaxpr, (*nz_consts, *nz_state, *c))[1], [not is_zero(t) for t in carry_ts]
@@ -355,8 +365,8 @@ def _back_jvp(primals: Sequence[Any], ts: Sequence[Any], *, back_jaxpr: ClosedJa
         *carry, *[instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z],
         **derived, back_jaxpr=common.jvp_in_groups(back_jaxpr, [nz_consts, nz_state, nz], nz),
     )  # fmt: skip
-    outs, rest = flat[: len(carry)], iter(flat[len(carry) :])
-    return outs, [next(rest) if z else zero_of(o) for o, z in zip(outs, nz, strict=True)]
+    n = len(carry)
+    return flat[:n], with_zeros(nz, flat[:n], flat[n:])
 
 
 def _back_batch(
@@ -397,7 +407,7 @@ def _back_batch(
 
 
 while_back_p = LoopProgram("while_back", _back)
-while_back_p.jvp = _back_jvp
+while_back_p.jvp = while_back_p.push = _back_jvp
 while_back_p.batch = _back_batch
 
 

@@ -21,9 +21,9 @@ from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Tracer
 from xform.interpreters import execution
 from xform.interpreters.batching import batch_jaxpr, move_to
-from xform.interpreters.forward import jvp_jaxpr
+from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
-from xform.interpreters.tangents import instantiate, is_zero, zero_of
+from xform.interpreters.tangents import instantiate, is_zero
 from xform.lax.arithmetic import add, complex, imag, mul, real
 from xform.lax.bitwise import bitwise_and
 from xform.lax.calls import CallPrimitive
@@ -87,7 +87,8 @@ def derived_loop(
     nz_consts = tuple(nz_consts)
     nz = common.fixpoint(lambda c: jvp_jaxpr(body_jaxpr, nz_consts + c)[1], nz_carry)
     body = common.jvp_in_groups(body_jaxpr, [nz_consts, nz], nz)
-    cond_avals = cond_jaxpr.in_avals + [a.to_tangent_aval() for a, z in zip(body_jaxpr.out_avals, nz, strict=True) if z]
+    carry, terms = body_jaxpr.out_avals, len(nz) // max(1, len(body_jaxpr.out_avals))
+    cond_avals = cond_jaxpr.in_avals + [carry[i // terms].to_tangent_aval() for i, z in enumerate(nz) if z]
     n = len(cond_jaxpr.in_avals)
     cond = common.rewrite(cond_jaxpr, lambda call, *xs: call(*xs[:n]), cond_avals)
     nconsts = body_nconsts + sum(nz_consts)
@@ -172,8 +173,8 @@ def _jvp(
 ) -> tuple[list[Any], list[Any]]:
     operands, derived, nz = jvp_operands(primals, ts, **loop)
     flat = while_p.bind(*operands, **derived, checkpoints=checkpoints, max_steps=max_steps)
-    outs, rest = flat[: len(nz)], iter(flat[len(nz) :])
-    return outs, [next(rest) if z else zero_of(o) for o, z in zip(outs, nz, strict=True)]
+    n = len(loop["body_jaxpr"].out_avals)
+    return flat[:n], with_zeros(nz, flat[:n], flat[n:])
 
 
 def jvp_operands(
@@ -181,7 +182,8 @@ def jvp_operands(
 ) -> tuple[list[Any], dict[str, Any], tuple[bool, ...]]:
     """Operands and parameters of the loop that computes tangents, too, and which carries have one."""
     cond_consts, body_consts, carry = split_operands(primals, loop["cond_nconsts"], loop["body_nconsts"])
-    _, body_ts, carry_ts = split_operands(ts, loop["cond_nconsts"], loop["body_nconsts"])
+    terms = len(ts) // len(primals)  # tangents of each operand
+    _, body_ts, carry_ts = split_operands(ts, terms * loop["cond_nconsts"], terms * loop["body_nconsts"])
     derived, nz = derived_loop([not is_zero(t) for t in body_ts], [not is_zero(t) for t in carry_ts], **loop)
     const_ts = [t for t in body_ts if not is_zero(t)]
     carried_ts = [instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z]
@@ -235,7 +237,7 @@ def _lower(
 while_p = CallPrimitive("while", _run)
 while_p.abstract_eval = _types
 while_p.host = lambda *args, **params: _loop(None, args, **params)[1]
-while_p.jvp = _jvp
+while_p.jvp = while_p.push = _jvp
 while_p.batch = _batch
 while_p.lower = _lower
 
@@ -259,7 +261,8 @@ def while_loop(
     [1]_. With c checkpoints and at most ``binomial(c - 1 + r, r)`` steps, each is computed about r times in all, and
     once more with its derivative: with 32, r is 1 up to 32 steps, 2 up to 528, 3 up to 5984, 4 up to 52360. Second
     derivatives are best taken forward over reverse; reverse over reverse of such a loop also saves carries of the
-    first backward loop, each of which holds all checkpoints.
+    first backward loop, each of which holds all checkpoints. Within a `scan` each step keeps the checkpoints of its
+    loop: give few, or wrap the step in `xform.checkpoint`.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ import numpy as np
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
+from xform.interpreters.jet import bilinear
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
@@ -315,6 +316,7 @@ conv_general_dilated_p = Primitive(NAME)
 conv_general_dilated_p.abstract_eval = _types
 conv_general_dilated_p.host = _host
 conv_general_dilated_p.jvp = _jvp
+conv_general_dilated_p.jet = bilinear(conv_general_dilated_p)
 conv_general_dilated_p.transpose = _transpose
 conv_general_dilated_p.batch = _batch
 conv_general_dilated_p.lower = _lower

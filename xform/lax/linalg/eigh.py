@@ -75,12 +75,16 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, lower: bool, vectors: boo
     v, w = eigh_p.bind(x, lower=lower, vectors=True)
     vh = adjoint(v)
     m = matmul(vh, matmul(from_triangle(t, lower), v))
-    tw = diagonal(m)
-    tw = real_p.bind(tw) if is_complex(tw) else tw
+
+    def real_diagonal(m: Any) -> Any:
+        v = diagonal(m)
+        return real_p.bind(v) if is_complex(v) else v
+
     if not vectors:
-        return [w], [tw]
-    middle = middle_p.bind(from_triangle(x, lower), v, w, vh)
-    return [v, w], [matmul(v, quotient(m, differences(w), middle, "rotation")), tw]
+        return [w], [real_diagonal(m)]
+    middle, gaps = middle_p.bind(from_triangle(x, lower), v, w, vh), differences(w)
+    values = quotient(m, gaps, middle, "values")
+    return [v, w], [matmul(v, quotient(m, gaps, middle, "rotation")), real_diagonal(values)]
 
 
 def _lower(ctx: Context, x: Value, *, lower: bool, vectors: bool) -> list[Value]:
@@ -137,7 +141,8 @@ def eigh(
 
     Derivatives of vectors exist where eigenvalues are distinct. At equal ones, reverse mode gives the derivative of
     what depends on the space of their vectors only (a projector on it, another vector), and NaN for the rest; forward
-    mode takes a rotation inside the space as 0. The derivative of a sum over equal eigenvalues exists, too.
+    mode takes a rotation inside the space as 0. The derivative of a sum over equal eigenvalues exists, too. (Without
+    vectors, as from `xform.numpy.linalg.eigvalsh`, a single one of them has a subgradient.)
 
     Examples
     --------

@@ -24,7 +24,7 @@ from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.linalg import lapack, small
 from xform.lax.precision import Precision
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
-from xform.lax.slicing import pad_p, static_slice
+from xform.lax.slicing import concatenate_p, pad_p, static_slice
 
 DTYPES = tuple(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 
@@ -67,6 +67,15 @@ def matmul(x: Any, y: Any) -> Any:
         x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=(Precision.HIGHEST,) * 2,
         preferred_element_type=None,
     )  # fmt: skip
+
+
+def sum_of_matmuls(pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """The sum of ``x @ y`` over one or more pairs, as one product of matrices side by side."""
+    xs, ys = zip(*pairs, strict=True)
+    if len(xs) == 1:
+        return matmul(*xs, *ys)
+    n = xs[0].ndim
+    return matmul(concatenate_p.bind(*xs, dimension=n - 1), concatenate_p.bind(*ys, dimension=n - 2))
 
 
 def transposed(x: Any) -> Any:

@@ -6,8 +6,9 @@ not depend on that rotation. A forward derivative can't know; it takes 0. A back
 rotation is zero then, but for roundoff. If so the quotient is 0, else it is NaN, for what is asked for does not exist.
 
 What remains out of reach: at a repeated eigenvalue, functions such as ``V diag(g(w)) V^H`` have a derivative that
-depends on g', of which neither the tangents of V and w nor their cotangents tell; the part inside the space is missing.
-So it is with second derivatives at several zero singular values of matrices that aren't square.
+depends on g', of which neither the tangents of V and w nor their cotangents tell. Reverse mode notices it by cotangents
+of the eigenvalues that are not equal, and gives NaN; in forward mode the part inside the space is missing. So it is
+with second derivatives at several zero singular values of matrices that aren't square.
 
 May import: `lax.linalg.matrices`.
 """
@@ -20,6 +21,7 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
+from xform.interpreters.jet import JetTrace, Series, implicit
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax.arithmetic import abs_p, add_p, mul_p, sub_p
@@ -32,15 +34,18 @@ from xform.lax.linalg.matrices import (
     batch_in_front,
     block,
     column_scaled,
+    diagonal,
+    diagonal_matrix,
     identity,
     matmul,
     pairs,
     reciprocal,
     row_scaled,
     scaled,
+    sum_of_matmuls,
     transposed,
 )
-from xform.lax.reductions import reduce_max_p
+from xform.lax.reductions import reduce_max_p, reduce_or_p
 from xform.lax.shapes import broadcast_in_dim_p, convert
 from xform.lax.slicing import concatenate_p
 
@@ -49,7 +54,9 @@ from xform.lax.slicing import concatenate_p
 #     columns      Q w = x             d_ij = w_j          Q_ij = x_ij / d_ij
 #     commutator   Q w - w Q = x       d_ij = w_j - w_i    the same
 #     anticommutator   Q w + w Q = x   d_ij = w_j + w_i    the same
-#     rotation     the same with Hermitian x, of which Q is the skew Hermitian solution
+#     values       Q_ii = x_ii, the tangents of the values; d as before. The values of one space have equal cotangents
+#                  if what is computed depends on them and the space only
+#     rotation     the commutator with Hermitian x, of which Q is the skew Hermitian solution
 #     rotations    Y w - w Z = x       d = [w_j - w_i, w_j + w_i]
 #                  with Q = [Y, Z], both skew Hermitian; x's diagonal is missing in it
 #
@@ -92,12 +99,21 @@ def _host(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
         y = skew(x)
     zero = d == 0
     degenerate = zero.any()
+    if kind == "values":
+        v = x * np.eye(k, dtype=x.dtype)
+        if not (pullback and degenerate):
+            return v
+        v = np.diagonal(x, axis1=-2, axis2=-1)
+        y = v[..., None, :] - v[..., None]
     out = y * (np.where(zero, d, 1 / np.where(zero, d.dtype.type(1), d)) if degenerate else 1 / d)
     if pullback and degenerate:
         size = abs(y)
         relative, absolute = map(size.dtype.type, negligible(x.dtype))
         limit = relative * abs(x).max((-2, -1), keepdims=True) + absolute
-        out = np.where(zero & ~(size <= limit), x.dtype.type(np.nan), out)
+        undefined = zero & ~(size <= limit)
+        if kind == "values":
+            return np.where(np.eye(k, dtype=bool), np.where(undefined.any(-1), np.nan, v)[..., None], 0).astype(x.dtype)
+        out = np.where(undefined, x.dtype.type(np.nan), out)
     if kind == "rotations":
         a, b = out[..., :k], out[..., k:]
         if pullback:
@@ -130,6 +146,11 @@ def _composed(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
         y = side_by_side(_skew(add_p.bind(a, b)), _skew(sub_p.bind(a, b))) if pullback else side_by_side(a, b)
     elif kind == "rotation" and pullback:
         y = _skew(x)
+    if kind == "values":
+        v = diagonal(x)
+        if not (pullback and x.size):
+            return diagonal_matrix(v)
+        y = sub_p.bind(*pairs(v))
     out = mul_p.bind(y, as_dtype_of(reciprocal(d), y))
     if pullback and x.size:
         relative, absolute = negligible(x.dtype)
@@ -138,6 +159,9 @@ def _composed(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
         limit = broadcast_in_dim_p.bind(limit, shape=y.shape, broadcast_dimensions=tuple(range(x.ndim - 2)))
         undefined = and_p.bind(eq_p.bind(d, constant(d, 0)), not_p.bind(le_p.bind(abs_p.bind(y), limit)))
         out = select_n_p.bind(undefined, out, constant(x, np.nan))
+    if kind == "values":
+        bad = reduce_or_p.bind(undefined, axes=(x.ndim - 1,))
+        return diagonal_matrix(select_n_p.bind(bad, v, constant(x, np.nan)))
     if kind == "rotations":
         a, b = halves(out)
         if pullback:
@@ -150,23 +174,30 @@ def _composed(x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> Any:
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, kind: str, pullback: bool) -> Any:
     (x, d, w), (t, _, tw) = primals, ts
     out = quotient_p.bind(x, d, w, kind=kind, pullback=pullback)
-    if type(tw) is not Zero:
-        t = add_tangents(t, _coupling(out, transposed(tw) if pullback else tw, kind, pullback))
+    if type(tw) is not Zero and kind != "values":
+        t = add_tangents(t, _coupling([(transposed(tw) if pullback else tw, out)], kind, pullback))
     return out, zero_of(out) if type(t) is Zero else quotient_p.bind(t, d, w, kind=kind, pullback=pullback)
 
 
-def _coupling(q: Any, tw: Any, kind: str, pullback: bool) -> Any:
-    """What a tangent of w adds to the equation's right-hand side."""
+def _coupling(found: Sequence[tuple[Any, Any]], kind: str, pullback: bool) -> Any:
+    """What pairs of a tangent of w and a Q add to the equation's right-hand side."""
+    swapped = [(q, w) for w, q in found]
     if kind == "columns":
-        return scaled(matmul(q, tw), -1)
+        return scaled(sum_of_matmuls(swapped), -1)
     if kind == "anticommutator":
-        return scaled(add_p.bind(matmul(tw, q), matmul(q, tw)), -1)
+        return scaled(add_p.bind(sum_of_matmuls(found), sum_of_matmuls(swapped)), -1)
     if kind != "rotations":
-        return sub_p.bind(matmul(tw, q), matmul(q, tw))
+        return sub_p.bind(sum_of_matmuls(found), sum_of_matmuls(swapped))
     if pullback:
-        return side_by_side(scaled(matmul(q, tw), -1), matmul(tw, q))
-    y, z = halves(q)
-    return sub_p.bind(matmul(tw, z), matmul(y, tw))
+        return side_by_side(scaled(sum_of_matmuls(swapped), -1), sum_of_matmuls(found))
+    left, right = [(w, halves(q)[1]) for w, q in found], [(halves(q)[0], w) for w, q in found]
+    return sub_p.bind(sum_of_matmuls(left), sum_of_matmuls(right))
+
+
+def _jet(trace: JetTrace, x: Series, d: Series, w: Series, *, kind: str, pullback: bool) -> Any:
+    if kind == "values":
+        w = Series(w[0])
+    return _jet_of_equation(trace, x, d, w, kind=kind, pullback=pullback)
 
 
 def _transpose(ct: Any, x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> list[Any]:
@@ -177,9 +208,18 @@ quotient_p = Primitive("quotient")
 quotient_p.abstract_eval = _types
 quotient_p.host = _host
 quotient_p.jvp = _jvp
+quotient_p.jet = _jet
 quotient_p.transpose = _transpose
 quotient_p.batch = batch_in_front(quotient_p)
 quotient_p.lower = lower_as(_composed)
+
+_jet_of_equation = implicit(
+    quotient_p,
+    2,
+    0,
+    lambda found, **params: scaled(_coupling(found, **params), -1),
+    lambda w, kind, pullback: transposed(w) if pullback else w,
+)
 
 
 def quotient(x: Any, d: Any, w: Any, kind: str) -> Any:

@@ -14,6 +14,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer
 from xform.interpreters import batching
+from xform.interpreters.jet import implicit
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax.arithmetic import abs_p, add_p, complex_p, imag_p, mul_p, neg_p, real_p, sign_p, sub_p
@@ -32,6 +33,7 @@ from xform.lax.linalg.matrices import (
     diagonal_matrix,
     matmul,
     row_scaled,
+    sum_of_matmuls,
     transposed,
     triu,
 )
@@ -115,6 +117,13 @@ solve_p = Primitive("solve")
 solve_p.abstract_eval = _types
 solve_p.host = _host
 solve_p.jvp = _jvp
+solve_p.jet = implicit(
+    solve_p,
+    0,
+    3,
+    lambda pairs, transpose_a: sum_of_matmuls(pairs),
+    lambda a, transpose_a: transposed(a) if transpose_a else a,
+)
 solve_p.transpose = _transpose
 solve_p.batch = _batch
 solve_p.lower = lower_as(_composed)

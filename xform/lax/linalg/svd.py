@@ -80,14 +80,19 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, full_matrices: bool, vect
     uh, tv = adjoint(u), matmul(t, adjoint(vh))
     p = matmul(uh, tv)
     core = p if p.shape[-2:] == (k, k) else block(p, (0, k), (0, k))
-    ts = diagonal(core)
-    ts = real_p.bind(ts) if is_complex(x) else ts
+
+    def real_diagonal(x: Any) -> Any:
+        v = diagonal(x)
+        return real_p.bind(v) if is_complex(v) else v
+
     if not vectors:
-        return [s], [ts]
+        return [s], [real_diagonal(core)]
     m, n = x.shape[-2:]
     first, first_h = block(u, (0, m), (0, k)), block(vh, (0, k), (0, n))
     middle = middle_p.bind(x, first, s, first_h)
-    y, z = halves(quotient(core, side_by_side(differences(s), sums(s)), middle, "rotations"))
+    gaps = differences(s)
+    y, z = halves(quotient(core, side_by_side(gaps, sums(s)), middle, "rotations"))
+    ts = real_diagonal(quotient(core, gaps, middle, "values"))
 
     def over_s(x: Any, w: Any) -> Any:
         return quotient(x, columns(s, x), w, "columns")

@@ -15,12 +15,20 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import implicit
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax.arithmetic import neg_p
 from xform.lax.families import as_operands, is_complex
 from xform.lax.linalg import lapack
-from xform.lax.linalg.matrices import batch_in_front, check_matrices, conjugate, matmul, transposed, triangle_p
+from xform.lax.linalg.matrices import (
+    batch_in_front,
+    check_matrices,
+    conjugate,
+    sum_of_matmuls,
+    transposed,
+    triangle_p,
+)
 from xform.lax.shapes import reshape_p
 
 # The parameter conjugate_a only occurs together with transpose_a.
@@ -82,15 +90,25 @@ def _substitute(a: Any, b: Any, left: bool, lower: bool, transpose: bool, conjug
     return x if left else x.swapaxes(-1, -2)
 
 
+def _operator(
+    a: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Any:
+    """The tangent of ``op(A)`` for one of A."""
+    a = triangle_p.bind(a, k=(-1 if lower else 1) * unit_diagonal, lower=lower)
+    a = transposed(a) if transpose_a else a
+    return conjugate(a) if conjugate_a else a
+
+
+def _product(pairs: Sequence[tuple[Any, Any]], *, left_side: bool, **params: bool) -> Any:
+    return sum_of_matmuls(pairs if left_side else [(x, a) for a, x in pairs])
+
+
 def _jvp(primals: Sequence[Any], ts: Sequence[Any], **params: bool) -> Any:
     """``op(A) dX = dB - op(dA) X`` (Giles 2008, "An extended collection of matrix derivative results")."""
     (a, b), (ta, tb) = primals, ts
     x = triangular_solve_p.bind(a, b, **params)
     if type(ta) is not Zero:
-        ta = triangle_p.bind(ta, k=(-1 if params["lower"] else 1) * params["unit_diagonal"], lower=params["lower"])
-        ta = transposed(ta) if params["transpose_a"] else ta
-        ta = conjugate(ta) if params["conjugate_a"] else ta
-        tb = add_tangents(tb, neg_p.bind(matmul(ta, x) if params["left_side"] else matmul(x, ta)))
+        tb = add_tangents(tb, neg_p.bind(_product([(_operator(ta, **params), x)], **params)))
     return x, zero_of(x) if type(tb) is Zero else triangular_solve_p.bind(a, tb, **params)
 
 
@@ -147,6 +165,7 @@ triangular_solve_p = Primitive("triangular_solve")
 triangular_solve_p.abstract_eval = _types
 triangular_solve_p.host = _host
 triangular_solve_p.jvp = _jvp
+triangular_solve_p.jet = implicit(triangular_solve_p, 0, 1, _product, _operator)
 triangular_solve_p.transpose = _transpose
 triangular_solve_p.batch = _batch
 triangular_solve_p.lower = _lower

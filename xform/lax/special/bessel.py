@@ -25,7 +25,7 @@ def _scaled(x: Any, near: tables.Table, far: tables.Table) -> Any:
     return select(
         lt(a, 8.0),
         mul(exp(neg(low)), evaluate(near, square(low))),
-        div(evaluate(far, div(1.0, high)), sqrt(high)),
+        div(evaluate(far, sub(div(16.0, high), 1.0)), sqrt(high)),
     )
 
 

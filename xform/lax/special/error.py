@@ -182,7 +182,7 @@ def erf(x: Any) -> Any:
 
 @api_boundary
 def erfc(x: Any, *, accuracy: Accuracy = None) -> Any:
-    """Elementwise 1 - erf(x), without cancellation for large x."""
+    """Elementwise 1 - erf(x), without cancellation for large x; within 4 ulp, 6 on the host (SciPy's error)."""
     return apply(erfc_p, x, accuracy=accuracy)
 
 

@@ -13,6 +13,7 @@ from xform.core.array import get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive, Tracer
+from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
@@ -66,8 +67,10 @@ def _reduce_window(
     def lower(ctx: Context, x: Value, *, windows: Windows) -> Value:
         out, wide = ctx.out, accumulator(x.dtype)
         x = ctx.convert(x, wide)
-        few = all(along_steps(k, s) <= UNROLLED for k, s in zip(windows.dimensions, windows.strides, strict=True))
-        if ctx.platform == "cpu" and few and 0 not in out.shape:
+        sizes = list(zip(windows.dimensions, windows.strides, strict=True))
+        # XLA's own is as fast for windows that don't overlap.
+        better = any(k > s for k, s in sizes) and all(along_steps(k, s) <= UNROLLED for k, s in sizes)
+        if ctx.platform == "cpu" and better and 0 not in out.shape:
             # Else what makes the operand may be fused, and computed for each element of the window.
             x = ctx.op("optimization_barrier", [x], x.aval)
             return ctx.convert(lower_by_axes(ctx, x, windows=windows), out.dtype)
@@ -102,6 +105,7 @@ reduce_window_sum_p = _reduce_window("reduce_window_sum", np.add, add_p, "add", 
 reduce_window_sum_p.jvp = lambda primals, ts, *, windows: linear_jvp(
     reduce_window_sum_p, primals[0], ts[0], {"windows": windows}
 )
+reduce_window_sum_p.jet = linear(reduce_window_sum_p)
 reduce_window_sum_p.transpose = _sum_transpose
 
 
@@ -117,7 +121,7 @@ def _extreme(
             return out, zero_of(out)
         return out, select_and_gather_add_p.bind(t, x, select=which, windows=windows)
 
-    p.jvp = jvp
+    p.jvp, p.jet = jvp, locally_linear(p)
     return p
 
 

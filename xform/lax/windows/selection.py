@@ -15,6 +15,7 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
+from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
@@ -163,6 +164,7 @@ select_and_gather_add_p = Primitive("select_and_gather_add")
 select_and_gather_add_p.abstract_eval = _gather_types
 select_and_gather_add_p.host = _gather_host
 select_and_gather_add_p.jvp = _select_jvp(select_and_gather_add_p)
+select_and_gather_add_p.jet = locally_linear(select_and_gather_add_p)
 select_and_gather_add_p.transpose = _gather_transpose
 select_and_gather_add_p.batch = _select_batch(select_and_gather_add_p)
 select_and_gather_add_p.lower = _gather_lower
@@ -294,6 +296,7 @@ select_and_scatter_add_p = Primitive("select_and_scatter_add")
 select_and_scatter_add_p.abstract_eval = _scatter_types
 select_and_scatter_add_p.host = _scatter_host
 select_and_scatter_add_p.jvp = _select_jvp(select_and_scatter_add_p)
+select_and_scatter_add_p.jet = locally_linear(select_and_scatter_add_p)
 select_and_scatter_add_p.transpose = _scatter_transpose
 select_and_scatter_add_p.batch = _select_batch(select_and_scatter_add_p)
 select_and_scatter_add_p.lower = _scatter_lower

@@ -1,0 +1,8 @@
+"""JAX's names of what is under ``jax.experimental`` there.
+
+May import: everything below `xform`.
+"""
+
+from xform.experimental import jet
+
+__all__ = ["jet"]
