@@ -54,7 +54,7 @@ def _lower(ctx: Context, x: Value) -> Value:
         out = ctx.op("cholesky", [x], ctx.out, "lower = true")
     else:
         results = [(ctx.out, 2), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
-        out, info = lapack.call(ctx, "potrf", [(x, 2)], results, lapack.flag("uplo", "L"), [(0, 0)])
+        out, info = lapack.call(ctx, "potrf", [(x, 2)], results, {"lower": True}, [(0, 0)])
         (out,) = lapack.where(ctx, lapack.converged(ctx, info), [out])
     return lapack.triangle(ctx, out, lower=True)
 

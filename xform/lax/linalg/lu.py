@@ -203,7 +203,7 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
 
 
 def _lower(ctx: Context, x: Value) -> list[Value]:
-    lapack.require_cpu(ctx, "lu")
+    lapack.kernel(ctx, "getrf", "lu")
     lu, pivots, permutation = ctx.outs
     if x.aval.size:
         info = ShapedArray(lu.shape[:-2], lapack.INFO)
