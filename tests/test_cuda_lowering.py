@@ -33,7 +33,8 @@ def calls(text):
                 attributes = operation.attributes
                 target = mlir.StringAttr(attributes["call_target_name"]).value
                 if "solver" in target:
-                    config = attributes["mhlo.backend_config" if "mhlo.backend_config" in attributes else "backend_config"]
+                    where = "mhlo.backend_config"  # JAX's place for them
+                    config = attributes[where if where in attributes else "backend_config"]
                     options = {a.name: str(a.attr) for a in mlir.DictAttr(config)} if len(str(config)) > 2 else {}
                     layouts = [str(attributes[f"{side}_layouts"]) for side in ("operand", "result")]
                     found.append((target, options, *layouts, str(attributes["output_operand_aliases"])))
