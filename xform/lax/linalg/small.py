@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,7 +117,70 @@ def _nested(flat: list[Any], shape: Sequence[int]) -> Any:
 
 
 def _elements(x: Any) -> list[Any]:
-    return [e for part in x for e in _elements(part)] if isinstance(x, list) else [x]
+    return [e for part in x for e in _elements(part)] if isinstance(x, list | tuple) else [x]
+
+
+def one_loop(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """Let programs for the CPU compute all results of a formula in one loop over the matrices.
+
+    XLA makes a loop of its own for each result of elementwise operations, and computes anew what they share. But a
+    reduction of several operands is one loop with several results. Here its body, ``f(old results, operands)``, ignores
+    the old results; each operand stands twice along the axis that is reduced, as a reduction of one element would be
+    left out. XLA on CPU reduces element by element, as it must be here; the specification allows other orders.
+    """
+
+    def looped(*xs: Any, **params: Any) -> Any:
+        flat = _elements(list(xs))
+        on_cpu = isinstance(flat[0], Number) and flat[0].ctx.platform == "cpu"
+        if not on_cpu or not flat[0].value.shape:  # or in a loop already
+            return formula(*xs, **params)
+        ctx, (count,), constants = flat[0].ctx, flat[0].value.shape, flat[0].constants
+        scope: dict[Any, Value] = {}
+        # Results take the places of operands of their dtype; more places are added at the end, with zeros as operands.
+        # To know the results, the formula is written twice.
+        trial: list[Any] = []
+
+        def write(ctx: Context, *args: Value) -> list[Value]:
+            scope.clear()
+            numbers = iter(Number(ctx, v, scope) for v in args)
+            trial[:] = [formula(*(_like(x, numbers) for x in xs), **params)]
+            return []
+
+        ctx.region(write, [x.value.aval.update(shape=()) for x in flat])
+        dtypes = [_dtype(x) for x in flat]
+        places: list[int] = []
+        for x in _elements(trial[0]):
+            if isinstance(x, Number):
+                free = [i for i, d in enumerate(dtypes) if d == _dtype(x) and i not in places]
+                if not free:
+                    dtypes.append(_dtype(x))
+                places.append(free[0] if free else len(dtypes) - 1)
+        avals = [ShapedArray((), d) for d in dtypes]
+
+        def body(ctx: Context, *args: Value) -> list[Value]:
+            write(ctx, *args[len(avals) : len(avals) + len(flat)])
+            outs = list(args[: len(avals)])
+            for place, x in zip(places, (x for x in _elements(trial[0]) if isinstance(x, Number)), strict=True):
+                outs[place] = x.value
+            return outs
+
+        values = [ctx.broadcast(x.value, (count, 2), (0,)) for x in flat]
+        values += [ctx.full((count, 2), 0, d) for d in dtypes[len(flat) :]]
+        results = ctx.op(
+            "reduce", [*values, *(ctx.constant(0, d) for d in dtypes)], [ShapedArray((count,), d) for d in dtypes],
+            "dimensions = array<i64: 1>", [ctx.region(body, [*avals, *avals])],
+        )  # fmt: skip
+        outs = iter(Number(ctx, results[place], constants) for place in places)
+        return _like(trial[0], outs)
+
+    return looped
+
+
+def _like(structure: Any, numbers: Iterator[Number]) -> Any:
+    """Nested lists with other numbers in place of these; constants stay."""
+    if isinstance(structure, list | tuple):
+        return type(structure)(_like(x, numbers) for x in structure)
+    return next(numbers) if isinstance(structure, Number) else structure
 
 
 # What the numbers of both backends have in common beside their operators
@@ -297,6 +360,7 @@ def _eliminate(rows: list[list[Any]], carried: int = 0) -> tuple[list[Any], list
     return top, rest, pivot, factors, inverse
 
 
+@one_loop
 def lu(x: list[list[Any]]) -> tuple[Any, Any, Any]:
     """Formula of `lu_p`."""
     n = len(x)
@@ -312,6 +376,7 @@ def lu(x: list[list[Any]]) -> tuple[Any, Any, Any]:
     return out, pivots, order
 
 
+@one_loop
 def inv(x: list[list[Any]]) -> Any:
     """Formula of `inv_p`."""
     n = len(x)
@@ -390,16 +455,24 @@ def det(x: list[list[Any]]) -> Any:
 
 def slogdet(x: list[list[Any]]) -> tuple[Any, Any]:
     """Formula of `slogdet_p`."""
-    signs, logs, rows = [], [], x
+    sign, sizes = _sign_and_sizes(x)
+    return sign, _sum([_log(size) for size in sizes])
+
+
+@one_loop
+def _sign_and_sizes(x: list[list[Any]]) -> tuple[Any, list[Any]]:
+    """The determinant's sign, and the moduli of the pivots, of which it is the product."""
+    signs, sizes, rows = [], [], x
     while rows:
         top, rows, pivot, _, _ = _eliminate(rows)
         size = _sqrt(_squared(top[0])) if _dtype(top[0]).kind == "c" else abs(top[0])
-        logs.append(_log(size))
+        sizes.append(size)
         sign = _over(top[0], _where(_is(size, 0), 1.0, size))
         signs.append(_where(_is(pivot, 0), sign, -sign))
-    return math.prod(signs[1:], start=signs[0]), _sum(logs)
+    return math.prod(signs[1:], start=signs[0]), sizes
 
 
+@one_loop
 def cholesky(x: list[list[Any]]) -> list[list[Any]]:
     """Formula of `cholesky_p`."""
     n = len(x)
@@ -436,25 +509,17 @@ def eigh(x: list[list[Any]], *, lower: bool, vectors: bool) -> tuple[Any, ...]:
     convergence is quadratic, and takes 4 to 6 rounds.
     """
     n = len(x)
-    values = [_real(x[i][i]) for i in range(n)]
     pairs = list(itertools.combinations(range(n), 2))
-    beside = [_conj(x[j][i]) if lower else x[i][j] for i, j in pairs]
-    # Matrices whose squares would overflow or vanish are scaled.
-    largest = abs(values[0])
-    for part in [*values[1:], *(part for e in beside for part in _parts(e))]:
-        largest = _larger(largest, abs(part))
-    info = np.finfo(_dtype(largest))
-    smallest = 16 * math.sqrt(info.tiny) / float(info.eps)
-    finite = largest < math.inf
-    scale = _where((largest > 1 / smallest) | (largest < smallest), largest, 1.0)
-    scale = _where(finite & (scale > 0), scale, 1.0)
-    values, beside = ([_where(finite, _over(e, scale), 0.0) for e in es] for es in (values, beside))
+    diagonal = [x[i][i] for i in range(n)]
+    w, beside, scale = _scaled(diagonal, [x[j][i] if lower else x[i][j] for i, j in pairs], conjugate=lower)
     eye = [_full(x[0][0], i == j) for i in range(n) for j in range(n)] if vectors else []
+    tolerance = (float(np.finfo(_dtype(scale)).eps) / 8) ** 2
 
     def unfinished(*state: Any) -> Any:
         rest = _sum([_squared(e) for e in state[n : n + len(pairs)]])
-        return rest > (float(info.eps) / 8) ** 2 * _sum([rest, *(e * e for e in state[:n])])
+        return rest > tolerance * _sum([rest, *(e * e for e in state[:n])])
 
+    @one_loop
     def step(*state: Any) -> list[Any]:
         w, v = list(state[:n]), _nested(list(state[n + len(pairs) :]), (n, n))
         a = dict(zip(pairs, state[n:], strict=False))
@@ -462,20 +527,46 @@ def eigh(x: list[list[Any]], *, lower: bool, vectors: bool) -> tuple[Any, ...]:
             _rotate(w, a, v, p, q)
         return [*w, *a.values(), *_elements(v)]
 
-    state = [*values, *beside, *eye]
+    state = [*w, *beside, *eye]
     if pairs:
         state = _repeat(unfinished, step, state, 16)
-    w, columns = state[:n], [state[n + len(pairs) + j :: n] for j in range(n)]
+    w, v = _sorted(state[:n], _nested(state[n + len(pairs) :], (n, n)), scale)
+    return (v, w) if vectors else (w,)
+
+
+@one_loop
+def _scaled(diagonal: list[Any], beside: list[Any], *, conjugate: bool) -> tuple[list[Any], list[Any], Any]:
+    """Elements on and beside the diagonal, over a scale that lets their squares neither overflow nor vanish.
+
+    Of matrices that are not finite the elements are 0, and the scale is NaN.
+    """
+    diagonal = [_real(x) for x in diagonal]
+    largest = abs(diagonal[0])
+    for part in [*diagonal[1:], *(part for e in beside for part in _parts(e))]:
+        largest = _larger(largest, abs(part))
+    info = np.finfo(_dtype(largest))
+    smallest = 16 * math.sqrt(info.tiny) / float(info.eps)
+    finite = largest < math.inf
+    scale = _where((largest > 1 / smallest) | (largest < smallest), largest, 1.0)
+    scale = _where(finite & (scale > 0), scale, 1.0)
+    diagonal, beside = ([_where(finite, _over(e, scale), 0.0) for e in es] for es in (diagonal, beside))
+    return diagonal, [_conj(e) for e in beside] if conjugate else beside, _where(finite, scale, math.nan)
+
+
+@one_loop
+def _sorted(w: list[Any], v: list[list[Any]], scale: Any) -> tuple[list[Any], list[list[Any]]]:
+    """Eigenvalues times the scale, in ascending order, and their vectors; NaN where the scale is."""
+    w, columns, n = list(w), [list(column) for column in zip(*v, strict=True)], len(w)
     for i, j in ((i, i + 1) for end in range(n - 1, 0, -1) for i in range(end)):  # bubble sort
         exchange = w[j] < w[i]
         w[i], w[j] = _where(exchange, w[j], w[i]), _where(exchange, w[i], w[j])
-        both = list(zip(columns[i], columns[j], strict=True))
-        columns[i] = [_where(exchange, y, x) for x, y in both]
-        columns[j] = [_where(exchange, x, y) for x, y in both]
-    w = [_where(finite, e * scale, math.nan) for e in w]
-    if not vectors:
-        return (w,)
-    return [[_where(finite, column[i], math.nan) for column in columns] for i in range(n)], w
+        if columns:
+            both = list(zip(columns[i], columns[j], strict=True))
+            columns[i] = [_where(exchange, y, x) for x, y in both]
+            columns[j] = [_where(exchange, x, y) for x, y in both]
+    valid = scale > 0
+    rows = [[_where(valid, x, math.nan) for x in row] for row in zip(*columns, strict=True)]
+    return [e * scale for e in w], rows
 
 
 def _rotate(w: list[Any], a: dict[tuple[int, int], Any], v: list[list[Any]], p: int, q: int) -> None:
