@@ -11,7 +11,7 @@ import scipy.linalg
 import xform
 import xform.numpy as xnp
 from xform import lax
-from xform.lax.linalg.small import FEWEST
+from xform.lax.linalg.unrolled import FEWEST
 
 linalg = xnp.linalg
 DTYPES = ("float32", "float64", "complex64", "complex128")
