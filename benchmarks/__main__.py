@@ -28,6 +28,7 @@ THEMES = (
     "derivatives",
     "elementary",
     "convolution",
+    "small_matrices",
     "first_call",
 )
 # Of the environment: executables of earlier runs, what may hold NumPy's BLAS to an old processor's code, and what keeps
