@@ -73,8 +73,8 @@ def difference(got, want, tolerance, scale=0.0, zeros=False):
     else:
         tiny = float(np.finfo(got.dtype).tiny) if got.dtype.kind in "fc" else 1.2e-38
         wide = np.complex128 if kind(got.dtype) == "c" else np.float64
-        got, want = got.astype(wide), want.astype(wide)
         with np.errstate(all="ignore"):
+            got, want = got.astype(wide), want.astype(wide)
             bad = np.isfinite(got) != np.isfinite(want)
             bad |= np.isfinite(want) & (abs(got - want) > tolerance * (abs(want) + scale) + tiny)
             if wide is np.float64:
@@ -107,7 +107,8 @@ def largest(x):
     """The largest finite absolute value of a float array."""
     if kind(x.dtype) not in "fc":
         return 0.0
-    x = abs(x.astype(np.complex128))
+    with np.errstate(invalid="ignore"):  # signalling NaN
+        x = abs(x.astype(np.complex128))
     return float(x[np.isfinite(x)].max(initial=0.0))
 
 
