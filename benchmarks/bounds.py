@@ -12,5 +12,8 @@ BOUNDS: dict[str, dict[str, float]] = {
     "compiled, 1e6 float64: sin(x) * exp(-x * x)": {"JAX": 1 / 2},
     "compiled: gradient of the demo's log posterior": {"JAX": 1.05},
     "first call: gradient of 50 unrolled N-body steps": {"JAX": 1 / 10},
+    "gradient of the demo's log posterior": {"JAX": 1 / 2},
+    "gradient of a wave equation, 200 steps": {"JAX": 1 / 1.2},
+    "memory of the gradient of a wave equation, 200 steps": {"JAX": 1 / 2},
     "import": {"JAX": 1 / 2},
 }

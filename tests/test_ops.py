@@ -38,6 +38,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(["custom_jvp_call", "custom_linear", "custom_vjp_call"], "test_custom_derivatives"),
     "custom_vmap_call": "test_custom_batching",
     "linear_solve": "test_solves",
+    "zero_product": "test_marks",
     "dce_sink": "test_lax_arguments",
     "jit": "test_jit, test_compositions",
     "platform_index": "test_control_flow",

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
+import xform.numpy as xnp
 from tests.ops.record import ALL, NUMBERS, Op, Sample, array, edge_values
 from xform import lax
+from xform.lax.roll import roll_p
 
 
 def calls(*choices, **kwargs):
@@ -111,6 +113,15 @@ OPS = [
         calls(((3,), (0,)), ((2, 3), (1,)), ((2, 3), (0, -1)), ((2, 3, 4), (0, 2)), ((), ()), ((0, 2), (0,))),
         np.flip, ALL, edges=whole((0,)),
         errors=[(lambda: lax.rev(x32, (2,)), ValueError, r"rev: \(2,\) .* f32\[2,3\]")],
+    ),
+    Op(
+        "roll", xnp.roll,
+        calls(((3,), 1), ((2, 3), -1, 1), ((2, 3), (1, 2), (0, 1)), ((2, 3, 4), 5, -1), ((0, 2), 1, 1)),
+        np.roll, ALL, edges=whole(2),
+        errors=[
+            (lambda: roll_p.bind(x32, shift=3, dimension=1), ValueError, r"roll: no shift by 3 .* f32\[2,3\]"),
+            (lambda: xnp.roll(x32, 1, 2), ValueError, r"numpy.roll: axis=2 is out of range"),
+        ],
     ),
     Op(
         "split", lax.split,

@@ -1,6 +1,6 @@
 """`dot_general`: every product of arrays that sums over some axes and keeps others as batches.
 
-May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.precision`.
+May import: `lax.families`, `lax.arithmetic`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.precision`.
 """
 
 import functools
@@ -20,10 +20,11 @@ from xform.interpreters.jet import bilinear
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
+from xform.lax.arithmetic import zero_product_p
 from xform.lax.families import as_operands
 from xform.lax.precision import ALGORITHMS, PrecisionLike, algorithm_attribute, algorithm_types, canonical_precision
 from xform.lax.reductions import accumulator
-from xform.lax.shapes import convert, convert_host, expand_dims, transpose_p
+from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, expand_dims, transpose_p
 from xform.lax.slicing import concatenate_p
 
 # What users may write, and what the primitive gets: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).
@@ -155,6 +156,29 @@ def _dot_transpose(
     return [out, None] if to_lhs else [None, out]
 
 
+def _dot_transpose_marked(ct: Any, x: Any, y: Any, *, dimension_numbers: Dimensions, **params: Any) -> list[Any]:
+    """Where there is nothing to contract, a product in which zero annihilates everything."""
+    to_lhs = is_linear(x)
+    linear, known = (x, y) if to_lhs else (y, x)
+    (contract, batch), (other, other_batch) = (
+        [side[0 if to_lhs else 1] for side in dimension_numbers],
+        [side[1 if to_lhs else 0] for side in dimension_numbers],
+    )
+    aval = linear.aval
+    if len(other) + len(other_batch) < get_aval(known).ndim:
+        return _dot_transpose(ct, x, y, dimension_numbers=dimension_numbers, **params)
+    places = dict(zip([*other, *other_batch], [*contract, *batch], strict=True))
+    known = convert(known, get_aval(ct).dtype)
+    permutation = tuple(sorted(places, key=places.__getitem__))
+    known = transpose_p.bind(known, permutation=permutation)
+    known = broadcast_in_dim_p.bind(known, shape=aval.shape, broadcast_dimensions=tuple(sorted(places.values())))
+    axes = [*batch, *_free(aval.ndim, contract, batch)]
+    ct = transpose_p.bind(ct, permutation=tuple(int(i) for i in np.argsort(axes)))
+    ct = broadcast_in_dim_p.bind(ct, shape=aval.shape, broadcast_dimensions=tuple(sorted(axes)))
+    out = convert(zero_product_p.bind(ct, known), aval.dtype)
+    return [out, None] if to_lhs else [None, out]
+
+
 @functools.lru_cache(1024)
 def _transpose_plan(
     to_lhs: bool, x_ndim: int, y_ndim: int, dimension_numbers: Dimensions
@@ -225,6 +249,7 @@ dot_general_p.host = _dot_host
 dot_general_p.jvp = _dot_jvp
 dot_general_p.jet = bilinear(dot_general_p, _dot_sum)
 dot_general_p.transpose = _dot_transpose
+dot_general_p.transpose_marked = _dot_transpose_marked
 dot_general_p.batch = _dot_batch
 dot_general_p.lower = _dot_lower
 

@@ -16,6 +16,7 @@ from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import abs_p, add_p, mul_p, neg_p, sub_p
 from xform.lax.comparison import eq_p, le_p, select_n_p
 from xform.lax.families import constant, real_dtype
+from xform.lax.linalg import small
 from xform.lax.linalg.eigh import eigh_p
 from xform.lax.linalg.lu import lu_p, permuted
 from xform.lax.linalg.matrices import (
@@ -63,6 +64,7 @@ inv_p.host = umath.inv
 inv_p.jvp = _inv_jvp
 inv_p.batch = batch_in_front(inv_p)
 inv_p.lower = lower_as(_inv)
+small.unrolled(inv_p, small.inv)
 
 
 # pinv(x, cutoff): singular values up to `cutoff` (one for each matrix) times the largest count as zero. For `hermitian`

@@ -20,7 +20,7 @@ from xform.lax.arithmetic import add_p, sub_p
 from xform.lax.control_flow import fori_loop
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
-from xform.lax.linalg import lapack
+from xform.lax.linalg import lapack, small
 from xform.lax.linalg.matrices import (
     batch_in_front,
     block,
@@ -203,7 +203,7 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
 
 
 def _lower(ctx: Context, x: Value) -> list[Value]:
-    lapack.require_cpu(ctx, "lu")
+    lapack.kernel(ctx, "getrf", "lu")
     lu, pivots, permutation = ctx.outs
     if x.aval.size:
         info = ShapedArray(lu.shape[:-2], lapack.INFO)
@@ -220,6 +220,7 @@ lu_p.host = _host
 lu_p.jvp = _jvp
 lu_p.batch = batch_in_front(lu_p)
 lu_p.lower = _lower
+small.unrolled(lu_p, small.lu)
 
 
 @api_boundary

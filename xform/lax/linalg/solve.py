@@ -21,6 +21,7 @@ from xform.lax.arithmetic import abs_p, add_p, complex_p, imag_p, mul_p, neg_p, 
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.identities import stop_gradient_p
+from xform.lax.linalg import small
 from xform.lax.linalg.inverse import inv_p
 from xform.lax.linalg.lu import inverse_permutation, lu_p, permuted
 from xform.lax.linalg.matrices import (
@@ -126,6 +127,7 @@ solve_p.jet = implicit(
 solve_p.transpose = _transpose
 solve_p.batch = _batch
 solve_p.lower = lower_as(_composed)
+small.unrolled(solve_p, small.solve)
 _batch_all = batch_in_front(solve_p)
 
 
@@ -252,6 +254,7 @@ det_p.host = umath.det
 det_p.jvp = _det_jvp
 det_p.batch = batch_in_front(det_p)
 det_p.lower = lower_as(_det)
+small.unrolled(det_p, small.det)
 
 
 def _slogdet_types(x: ShapedArray) -> list[ShapedArray]:
@@ -291,3 +294,4 @@ slogdet_p.host = _slogdet_host
 slogdet_p.jvp = _slogdet_jvp
 slogdet_p.batch = batch_in_front(slogdet_p)
 slogdet_p.lower = lower_as(_slogdet)
+small.unrolled(slogdet_p, small.slogdet)
