@@ -25,6 +25,7 @@ from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
 from xform.lax.families import Hooks as FamilyHooks
 from xform.lax.families import (
     apply,
+    check_kind,
     compare,
     constant,
     elementwise,
@@ -549,4 +550,8 @@ def imag(x: Any) -> Any:
 @api_boundary
 def conj(x: Any) -> Any:
     """Elementwise complex conjugate; of real numbers, themselves as complex ones."""
-    return apply(conj_p, x) if get_aval(x).dtype.kind == "c" else as_complex(x)
+    aval = get_aval(x)
+    if aval.dtype.kind == "c":
+        return apply(conj_p, x)
+    check_kind("conj", [aval], "inexact")
+    return as_complex(x)

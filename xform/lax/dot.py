@@ -51,8 +51,8 @@ def _dot_types(
             )
     families.check_same_dtype("dot_general", [x, y])
     if isinstance(precision, ALGORITHMS):
-        if "c" in (dtypes.kinds[x.dtype], dtypes.kinds[preferred_element_type or x.dtype]):
-            raise TypeError(f"lax.dot_general: {precision!r} is an algorithm for real operands, got {x.str_short()}")
+        if {dtypes.kinds[x.dtype], dtypes.kinds[preferred_element_type or x.dtype]} != {"f"}:
+            raise TypeError(f"lax.dot_general: {precision!r} is an algorithm for floats, got {x.str_short()}")
     elif preferred_element_type is not None:
         check_preferred("dot_general", x.dtype, preferred_element_type)
     shape = [x.shape[d] for d in xb]

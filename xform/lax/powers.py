@@ -225,7 +225,11 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> lax.integer_pow(np.array([2.0, 4.0]), -2).tolist()
     [0.25, 0.0625]
     """
-    return apply(integer_pow_p, x, y=operator.index(y))
+    try:
+        exponent = operator.index(y)
+    except TypeError:
+        raise TypeError(f"lax.integer_pow: the exponent must be an int, got {y!r}; lax.pow takes others") from None
+    return apply(integer_pow_p, x, y=exponent)
 
 
 @api_boundary
