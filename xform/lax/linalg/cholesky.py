@@ -1,6 +1,6 @@
 """The Cholesky decomposition ``x = L L^H`` of Hermitian positive definite matrices.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of Hermitian matrices: ``x = V diag(w) V^H``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`, `lax.linalg.small`.
 """
 
 import enum

@@ -1,6 +1,6 @@
 """Inverses of square matrices, and pseudo-inverses of all.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.eigh`, `lax.linalg.svd`.
+May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.eigh`, `lax.linalg.svd`, `lax.linalg.small`.
 """
 
 from collections.abc import Sequence
