@@ -1,6 +1,7 @@
 """The LU decomposition with row exchanges: ``x[permutation] = L U``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`, `lax.control_flow`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`,
+`lax.control_flow`.
 """
 
 import functools

@@ -3,7 +3,8 @@
 Matrices lie on the last two axes, all axes before them are batches. These functions bind primitives directly and check
 nothing.
 
-May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`, `lax.linalg.lapack`, `lax.linalg.small`.
+May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`, `lax.linalg.lapack`,
+`lax.linalg.small`.
 """
 
 import functools
