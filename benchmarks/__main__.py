@@ -19,7 +19,18 @@ from pathlib import Path
 from benchmarks import harness
 from benchmarks.bounds import BOUNDS
 
-THEMES = ("startup", "eager", "gradients", "staging", "compiled", "elementary", "convolution", "first_call")
+THEMES = (
+    "startup",
+    "eager",
+    "gradients",
+    "staging",
+    "compiled",
+    "derivatives",
+    "elementary",
+    "convolution",
+    "small_matrices",
+    "first_call",
+)
 BY_NAME_ONLY = ("primitives",)  # takes ten minutes; its table is kept in results/primitives.md
 # Of the environment: executables of earlier runs, what may hold NumPy's BLAS to an old processor's code, and what keeps
 # Python from storing compiled modules (JAX's are compiled when pip installs it).

@@ -27,3 +27,17 @@ def rows(quick: bool) -> Iterator[Row]:
             }
             seconds[each.name] = timeit.timeit("f(q)[0].block_until_ready()", globals=space, number=1)
         yield Row(f"first call: gradient of {steps} unrolled {name}", seconds)
+    yield products(quick)
+
+
+def products(quick: bool) -> Row:
+    """The gradient of 100 small matrices, one after the other, times a vector."""
+    count = 20 if quick else 100
+    matrices = np.random.default_rng(0).normal(size=(count, 8, 8)) / 3
+    seconds = {}
+    for each in (library(name) for name in ("xform", "JAX")):
+        each.api.jit(lambda x: x + 1.0)(each.numpy.array([1.0])).block_until_ready()
+        f = each.api.jit(each.load("benchmarks.programs").matrix_chain_gradient())
+        space = {"f": f, "matrices": [each.numpy.array(m) for m in matrices], "x": each.numpy.ones(8)}
+        seconds[each.name] = timeit.timeit("f(matrices, x)[0].block_until_ready()", globals=space, number=1)
+    return Row(f"first call: gradient of {count} products of 8x8 matrices and vectors", seconds)

@@ -119,7 +119,7 @@ def table(rows: Iterable[Row]) -> str:
     header = ["", "xform", *peers, *(f"to {peer}" for peer in peers)]
     lines = [header, ["---", *["---:"] * (len(header) - 1)]]
     for row in rows:
-        times = [duration(row.seconds.get(library)) for library in ("xform", *peers)]
+        times = [quantity(row.name, row.seconds.get(library)) for library in ("xform", *peers)]
         lines.append([row.name, *times, *(verdict(row, peer) for peer in peers)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -132,6 +132,15 @@ def verdict(row: Row, peer: str) -> str:
     if peer in row.bounds:
         text += f" (<= {significant(row.bounds[peer])}: {'MISSED' if peer in row.missed() else 'ok'})"
     return text
+
+
+def quantity(name: str, value: float | None) -> str:
+    """A row's value: most are times; some are, by their name, bytes or multiples of another time."""
+    if value is not None and name.startswith("memory of"):
+        return f"{significant(value / 1e6)} MB"
+    if value is not None and "in times of" in name:
+        return f"{significant(value)}"
+    return duration(value)
 
 
 def duration(seconds: float | None) -> str:
@@ -153,6 +162,6 @@ def run(rows: Callable[[bool], Iterator[Row]], quick: bool) -> list[Row]:
     """All rows of a theme; each is told on standard error as it comes."""
     done = []
     for row in rows(quick):
-        print(f"  {row.name}: {duration(row.seconds['xform'])}", file=sys.stderr, flush=True)
+        print(f"  {row.name}: {quantity(row.name, row.seconds['xform'])}", file=sys.stderr, flush=True)
         done.append(row)
     return done

@@ -2,6 +2,7 @@
 
 import xform
 import xform.numpy as jnp
+from xform import lax
 
 
 def sin_times(x):
@@ -62,12 +63,33 @@ def gravity_of_points(q):
     return [jnp.sum(apart * weight[..., None], axis=1)]
 
 
-def lennard_jones(points):
-    """The energy of particles with unit parameters; `points` is an array (particles, 3)."""
-    apart = points[:, None, :] - points[None, :, :]
-    self = jnp.eye(len(points))
-    weight = (1 / (jnp.sum(apart**2, axis=-1) + self)) ** 3
-    return 2 * jnp.sum((weight**2 - weight) * (1 - self))
+def wave(speed, start):
+    """The energy of a membrane after 200 steps; `speed` is the field of wave speeds, the rim wraps around."""
+
+    def step(carry, _):
+        now, before = carry
+        around = jnp.roll(now, 1, 0) + jnp.roll(now, -1, 0) + jnp.roll(now, 1, 1) + jnp.roll(now, -1, 1)
+        # A stiffening membrane: the wave speed falls where it is displaced.
+        local = 0.1 * speed**2 / (1 + now**2)
+        return (2 * now - before + local * (around - 4 * now), now), None
+
+    (end, before), _ = lax.scan(step, (start, start), None, length=200)
+    return jnp.sum((end - before) ** 2)
+
+
+def perceptron(layers, x):
+    """The loss of a perceptron."""
+    for weights, bias in layers:
+        x = jnp.tanh(x @ weights + bias)
+    return jnp.mean(x**2)
+
+
+def lennard_jones(positions):
+    """The energy of particles (N, 3) as it is written down: all differences, sums over the last axis."""
+    apart = positions[:, None, :] - positions[None, :, :]
+    r2 = jnp.sum(apart**2, axis=-1) + jnp.eye(len(positions))
+    r6 = 1 / r2**3
+    return jnp.sum(2 * (r6 * r6 - r6) * (1 - jnp.eye(len(positions))))
 
 
 def lennard_jones_step(points, momenta):

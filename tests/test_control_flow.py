@@ -156,6 +156,17 @@ def test_short_loops_run_on_the_host_and_long_ones_compiled():
     assert xla.compile_count == before + 2
 
 
+def test_the_backend_numpy_compiles_no_loop():
+    before, n = xla.compile_count, 10 * common.HOST_BUDGET
+
+    def f(xs, n):
+        total, _ = lax.scan(lambda c, x: (c + x, None), 0, xs)
+        return lax.fori_loop(0, n, lambda i, s: s + 1, total)
+
+    assert int(xform.jit(f, backend="numpy")(np.ones(n, int), n)) == 2 * n
+    assert xla.compile_count == before
+
+
 def test_the_body_is_traced_once():
     traces = []
 

@@ -304,3 +304,17 @@ def test_fwd_and_bwd_are_compiled_once():
         assert len(traces) == (1 if jitted else 3)
     fwd, bwd = xform.fwd_and_bwd(lambda x: x**2, 0)
     assert float(bwd(fwd(3.0)[1], 1.0)) == 6.0
+
+
+def test_arguments_that_are_left_out():
+    f = lambda t, z: {"p": t["x"] * z, "q": t["y"] * 2}  # noqa: E731
+    args = {"x": 3.0, "y": 4.0}, 5.0
+    _, pullback = xform.vjp(f, *args, in_nzs=({"x": True, "y": False}, False))
+    assert pullback.out_nzs == {"p": True, "q": False}
+    t, z = pullback({"p": 1.0, "q": 1.0})
+    assert [float(v) for v in (t["x"], t["y"], z)] == [5.0, 0.0, 0.0]
+    _, push = xform.linearize(f, *args, in_nzs=(True, False))
+    out = push({"x": 1.0, "y": 1.0}, 1.0)
+    assert [float(v) for v in (out["p"], out["q"])] == [5.0, 2.0]
+    with pytest.raises(NotImplementedError, match="saveable_args"):
+        xform.vjp(f, *args, saveable_args=(False, False))

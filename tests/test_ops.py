@@ -23,7 +23,8 @@ import pytest
 import tests.ops
 import xform
 import xform.lax
-from tests.ops.record import Op, Sample, as_dtype, eps, kind
+from tests.calls import Call, check, differences, host, inner, like, size_of, tolerance_of
+from tests.ops.record import Op, as_dtype, eps, kind
 from xform.core import tree
 from xform.core.config import enable_checks, small_programs
 from xform.core.trace import Primitive
@@ -37,6 +38,7 @@ TESTED_ELSEWHERE = {
     **dict.fromkeys(["custom_jvp_call", "custom_linear", "custom_vjp_call"], "test_custom_derivatives"),
     "custom_vmap_call": "test_custom_batching",
     "linear_solve": "test_solves",
+    "zero_product": "test_marks",
     "dce_sink": "test_lax_arguments",
     "jit": "test_jit, test_compositions",
     "platform_index": "test_control_flow",
@@ -60,54 +62,7 @@ for _info in pkgutil.iter_modules(tests.ops.__path__):
 OPS = [op for ops in MODULES.values() for op in ops]
 
 
-# ---- Calls -------------------------------------------------------------------------------------------------
-
-
-class Call:
-    """One sample of an operation, as a function of its arrays alone that returns a list of arrays."""
-
-    def __init__(self, op: Op, sample: Sample, dtype: np.dtype):
-        self.op, self.sample, self.dtype = op, sample, dtype
-        self.leaves, self.treedef = tree.flatten(sample.args)
-        self.where = [i for i, x in enumerate(self.leaves) if isinstance(x, np.ndarray | np.generic)]
-        self.arrays = [self.leaves[i] for i in self.where]
-        self.inexact = [i for i, x in enumerate(self.arrays) if kind(x.dtype) in "fc"]
-
-    def __call__(self, *arrays):
-        return tree.leaves(self.op.fun(*self._args(arrays), **self.sample.kwargs))
-
-    def _args(self, arrays):
-        leaves = list(self.leaves)
-        for i, x in zip(self.where, arrays, strict=True):
-            leaves[i] = x
-        return self.treedef.unflatten(leaves)
-
-    def reference(self):
-        """The reference's results; half precision is computed in single."""
-        half = eps(self.dtype) > 1e-4
-        arrays = [x.astype(np.float32) if half and eps(x.dtype) > 1e-4 else x for x in self.arrays]
-        with np.errstate(all="ignore"):
-            out = self.op.reference(*self._args(arrays), **self.sample.kwargs)
-        return [np.asarray(x) for x in tree.leaves(out)]
-
-    def smooth(self):
-        """The function of the inexact arrays to the inexact results, and the arrays."""
-
-        def f(*xs):
-            arrays = list(self.arrays)
-            for i, x in zip(self.inexact, xs, strict=True):
-                arrays[i] = x
-            return [o for o in self(*arrays) if kind(o.dtype) in "fc"]
-
-        return f, tuple(self.arrays[i] for i in self.inexact)
-
-    def has_derivative(self):
-        f, xs = self.smooth()
-        return bool(xs and f(*xs))
-
-    def __str__(self):
-        types = ", ".join(f"{x.dtype}{list(x.shape)}" for x in self.arrays)
-        return f"{self.op.name}({types}) {self.sample.kwargs or ''}"
+# ---- Choices ----------------------------------------------------------------------------------------------
 
 
 def calls_of(op: Op, dtype, rng, edges=False):
@@ -145,90 +100,6 @@ def each(ops, what=None):
     return pytest.mark.parametrize(("op", "value"), params)
 
 
-# ---- Comparisons -------------------------------------------------------------------------------------------
-
-
-def difference(got, want, tolerance, scale=0.0, zeros=False):
-    """What is different between two arrays of one shape and dtype, or None.
-
-    Integers and booleans must be equal. Floats may be off by ``tolerance * (|want| + scale)``; NaN and
-    infinities must be at the same places, and with `zeros` the signs of zeros must agree. Complex numbers must
-    be finite at the same places; on which part of the rest is NaN or infinite no two libraries agree.
-    """
-    got, want = np.asarray(got), np.asarray(want)
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return f"got {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
-    if kind(got.dtype) in "biu":
-        bad = got != want
-    else:
-        tiny = float(np.finfo(got.dtype).tiny) if got.dtype.kind in "fc" else 1.2e-38
-        wide = np.complex128 if kind(got.dtype) == "c" else np.float64
-        got, want = got.astype(wide), want.astype(wide)
-        with np.errstate(all="ignore"):
-            bad = np.isfinite(got) != np.isfinite(want)
-            bad |= np.isfinite(want) & (abs(got - want) > tolerance * (abs(want) + scale) + tiny)
-            if wide is np.float64:
-                bad |= np.isnan(got) != np.isnan(want)
-                bad |= np.isinf(want) & (got != want)
-                if zeros:
-                    bad |= (want == 0) & (got == 0) & (np.signbit(got) != np.signbit(want))
-    if not bad.any():
-        return None
-    i = tuple(int(k) for k in np.argwhere(bad)[0])
-    return f"{bad.sum()} of {bad.size} differ; at {i} got {got[i]!r}, expected {want[i]!r}"
-
-
-def differences(call, got, want, tolerance, relative=0.1, zeros=False):
-    """Messages for all results of a call; errors are measured by each element plus `relative` times the largest."""
-    if len(got) != len(want):
-        return [f"{call}: {len(got)} results, expected {len(want)}"]
-    want = host(want)
-    scale = relative * max((largest(w) for w in want), default=0.0)
-    out = []
-    for i, (g, w) in enumerate(zip(got, want, strict=True)):
-        problem = difference(g, w, tolerance(w.dtype), scale, zeros)
-        if problem:
-            at = f" at {[np.asarray(x) for x in call.arrays]}" if sum(x.size for x in call.arrays) < 20 else ""
-            out.append(f"{call} result {i}: {problem}{at}")
-    return out
-
-
-def largest(x):
-    """The largest finite absolute value of a float array."""
-    if kind(x.dtype) not in "fc":
-        return 0.0
-    x = abs(x.astype(np.complex128))
-    return float(x[np.isfinite(x)].max(initial=0.0))
-
-
-def check(problems):
-    assert not problems, f"{len(problems)} problems:\n" + "\n".join(problems[:10])
-
-
-def host(outs):
-    return [np.asarray(o) for o in outs]
-
-
-def inner(a, b):
-    """The real product of lists of arrays that pairs cotangents with tangents."""
-    return sum(np.sum(np.asarray(x) * np.asarray(y)).real for x, y in zip(a, b, strict=True))
-
-
-def size_of(a, b):
-    """A bound of `inner`, by which its error is measured."""
-    return sum(float(np.sum(abs(np.asarray(x) * np.asarray(y)))) for x, y in zip(a, b, strict=True))
-
-
-def like(rng, xs):
-    """Random arrays of the shapes and dtypes of `xs`."""
-
-    def one(x):
-        v = rng.standard_normal(x.shape)
-        return np.asarray(v + 1j * rng.standard_normal(x.shape) if kind(x.dtype) == "c" else v).astype(x.dtype)
-
-    return tuple(one(x) for x in xs)
-
-
 # ---- Values ------------------------------------------------------------------------------------------------
 
 
@@ -261,14 +132,6 @@ def test_every_primitive_has_a_record():
     assert not set(TESTED_ELSEWHERE) - found, "no such primitives"
     missing = found - recorded - set(TESTED_ELSEWHERE)
     assert not missing, f"no record in tests/ops of {sorted(missing)}"
-
-
-def tolerance_of(op):
-    def tolerance(dtype):
-        given = op.rtol.get(str(dtype)) if isinstance(op.rtol, dict) else op.rtol
-        return 8 * eps(dtype) if given is None else given
-
-    return tolerance
 
 
 @each(OPS, lambda op: op.dtypes)
@@ -346,8 +209,12 @@ def test_errors(op, value):
     thunk, exception, message = value
     with pytest.raises(exception, match=message) as error:
         thunk()
-    names = {op.primitive, getattr(op.fun, "__name__", op.primitive)}
+    names = ["lax", op.primitive, getattr(op.fun, "__name__", op.primitive)]  # "lax.function: ..."
     assert any(re.search(rf"\b{n}\b", str(error.value)) for n in names), f"{error.value} does not name {names}"
+
+
+def test_every_record_has_errors():
+    assert not [op.name for op in OPS if not op.errors], "records without a wrong call"
 
 
 # ---- Derivatives -------------------------------------------------------------------------------------------
@@ -426,9 +293,17 @@ def test_types_of_derivatives(op, value, rng):
         assert [(c.shape, c.dtype) for c in host(cotangents)] == [(x.shape, x.dtype) for x in xs]
 
 
+def derive_one(f, xs, vs, ws, order):
+    """Tangents, cotangents, and from order 2 on the derivative of the cotangents along `vs`."""
+    out = [*xform.jvp(f, tuple(xs), tuple(vs))[1], *xform.vjp(f, *xs)[1](ws)]
+    if order >= 2:
+        out += xform.jvp(lambda *x: xform.vjp(f, *x)[1](ws), tuple(xs), tuple(vs))[1]
+    return out
+
+
 @each([op for op in OPS if differentiable_dtypes(op)])
 def test_compiled_derivatives(op, rng):
-    """jit of derivatives, and derivatives of jit, against the eager ones; all in three programs."""
+    """jit of derivatives, derivatives of jit and under checkpoint, against the eager ones; in three programs."""
     calls = []
     for d in differentiable_dtypes(op):
         calls += some([c for c in calls_of(op, d, rng) if c.has_derivative()], 2)
@@ -438,12 +313,8 @@ def test_compiled_derivatives(op, rng):
     weights = [list(like(rng, f(*xs))) for f, xs in smooth]
 
     def derive(points, directions, weights):
-        out = []
-        for (f, _), xs, vs, ws in zip(smooth, points, directions, weights, strict=True):
-            out.append([*xform.jvp(f, tuple(xs), tuple(vs))[1], *xform.vjp(f, *xs)[1](ws)])
-            if op.order >= 2:
-                out[-1] += xform.jvp(lambda *x, f=f, ws=ws: xform.vjp(f, *x)[1](ws), tuple(xs), tuple(vs))[1]
-        return out
+        rows = zip(smooth, points, directions, weights, strict=True)
+        return [derive_one(f, xs, vs, ws, op.order) for (f, _), xs, vs, ws in rows]
 
     def values(points):
         return [f(*xs) for (f, _), xs in zip(smooth, points, strict=True)]
@@ -453,6 +324,12 @@ def test_compiled_derivatives(op, rng):
         compiled = xform.jit(derive)(points, directions, weights)
         (pulled,) = xform.vjp(xform.jit(values), points)[1](weights)
     problems = []
+    for d in differentiable_dtypes(op):  # one sample of each dtype under checkpoint
+        i = next(i for i, c in enumerate(calls) if c.dtype == as_dtype(d))
+        f, xs = smooth[i]
+        again = derive_one(xform.checkpoint(f), xs, directions[i], weights[i], op.order)
+        found = differences(calls[i], again, host(eager[i]), lambda d: 16 * op.ulps * eps(d), 1)
+        problems += [f"under checkpoint {m}" for m in found]
     for call, f, e, c, p in zip(calls, smooth, eager, compiled, pulled, strict=True):
         problems += [
             f"jit of derivatives {m}" for m in differences(call, c, host(e), lambda d: 16 * op.ulps * eps(d), 1)

@@ -296,6 +296,13 @@ OPS = [
         order=1,
         ulps=100,
         rtol={"float32": 1e-4, "float64": 1e-12},
+        errors=[
+            (
+                lambda: conv(np.ones((1, 32, 3, 3)), np.ones((32, 31, 2, 2)), (1, 1), "VALID"),
+                TypeError,
+                r"conv_general_dilated: .* got 32 in f64\[1,32,3,3\], 31 and 32 in",
+            )
+        ],
     ),
     Op(
         "conv_general_dilated:preferred",
@@ -305,6 +312,13 @@ OPS = [
         ("float32",),
         ulps=40,
         rtol=1e-13,
+        errors=[
+            (
+                lambda: conv(x1, w1, (1,), "SAME", preferred="int32"),
+                TypeError,
+                r"conv_general_dilated: preferred_element_type .* float64 .* got int32",
+            )
+        ],
     ),
     Op(
         "conv_general_dilated:wide sum of bytes",
@@ -312,6 +326,13 @@ OPS = [
         lambda rng, dtype: [Sample(arrays(rng, dtype, (2, 3, 5), (4, 3, 2), low=-128, high=127))],
         lambda x, w: reference(x, w, (1,), "SAME", preferred="int32"),
         ("int8",),
+        errors=[
+            (
+                lambda: conv(x1.astype("int8"), w1.astype("int8"), (1,), "SAME", preferred="uint8"),
+                TypeError,
+                r"conv_general_dilated: preferred_element_type .* int8 .* got uint8",
+            )
+        ],
     ),
     Op(
         "conv_general_dilated:large integers",
@@ -328,6 +349,19 @@ OPS = [
         ],
         reference,
         ("int32", "uint32", "int64", "uint64"),
+        errors=[
+            (
+                lambda: conv(x1.astype("int32"), w1.astype("uint32"), (1,), "SAME"),
+                TypeError,
+                r"conv_general_dilated needs operands of one dtype, got i32\[1,2,5\], u32\[3,2,2\]",
+            ),
+            (lambda: conv(x1 > 0, w1 > 0, (1,), "SAME"), TypeError, r"conv_general_dilated takes .* bool\[1,2,5\]"),
+            (
+                lambda: conv(x1, w1, (1,), "SAME", groups=1.5),
+                TypeError,
+                r"conv_general_dilated: feature_group_count .* ints, got \(1.5,\)",
+            ),
+        ],
     ),
     Op(
         "conv_transpose",

@@ -94,7 +94,18 @@ OPS = [
             (lambda: lax.cumsum(np.ones(3, bool)), TypeError, r"cumsum .* bool\[3\]"),
         ],
     ),
-    Op("cumprod", lax.cumprod, with_zeros, accumulated(np.multiply), NUMBERS, edges=edges),
+    Op(
+        "cumprod",
+        lax.cumprod,
+        with_zeros,
+        accumulated(np.multiply),
+        NUMBERS,
+        edges=edges,
+        errors=[
+            (lambda: lax.cumprod(x32, -3), ValueError, r"cumprod: \(-3,\) .* f32\[2,3\]"),
+            (lambda: lax.cumprod(x32, "0"), TypeError, r"cumprod: axes of f32\[2,3\] are ints, got \('0',\)"),
+        ],
+    ),
     Op(
         "cummax",
         lax.cummax,
@@ -104,7 +115,18 @@ OPS = [
         edges=extreme_edges,
         errors=[(lambda: lax.cummax(np.ones(2, bool)), TypeError, r"cummax .* bool\[2\]")],
     ),
-    Op("cummin", lax.cummin, samples(), accumulated(np.minimum), NUMBERS, edges=extreme_edges),
+    Op(
+        "cummin",
+        lax.cummin,
+        samples(),
+        accumulated(np.minimum),
+        NUMBERS,
+        edges=extreme_edges,
+        errors=[
+            (lambda: lax.cummin(x32, 2), ValueError, r"cummin: \(2,\) .* f32\[2,3\]"),
+            (lambda: lax.cummin(np.ones(2, bool)), TypeError, r"cummin .* bool\[2\]"),
+        ],
+    ),
     Op(
         "cumlogsumexp",
         lax.cumlogsumexp,
@@ -124,6 +146,7 @@ OPS = [
             Sample((np.array([complex(-np.inf, 1), -np.inf, 2 + 3j, 2 + 3j, -np.inf, 80, 80 - 1j], dtype), 0, False))
         ],
         ulps=16,
+        errors=[(lambda: lax.cumlogsumexp(x32 * 1j, -3), ValueError, r"cumlogsumexp: \(-3,\) .* c64\[2,3\]")],
     ),
     Op(
         "linear_recurrence",
@@ -147,5 +170,14 @@ OPS = [
         ("float32", "float64"),
         ulps=16,
         rtol={"float32": 1e-5, "float64": 1e-13},
+        errors=[
+            (lambda: lax.associative_scan(lax.add, x32, axis=2), ValueError, r"associative_scan: \(2,\) .* f32\[2,3\]"),
+            (
+                lambda: lax.associative_scan(lax.add, (x32, x32[:1])),
+                ValueError,
+                r"associative_scan: .* f32\[2,3\], f32\[1,3\]",
+            ),
+            (lambda: lax.associative_scan(3, x32), TypeError, "associative_scan: fn must be a function .* got 3"),
+        ],
     ),
 ]

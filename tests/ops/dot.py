@@ -124,10 +124,19 @@ OPS = [
         "dot_general:preferred", preferred, samples, preferred_reference,
         [*INTS[:2], "uint8", *FLOATS[:3], "complex64"], edges=preferred_edges,
         rtol={"float32": 1e-5, "complex64": 1e-5}, ulps=16,
+        errors=[
+            (lambda: lax.dot_general(x32, y32, MATMUL, None, "complex64"), TypeError,
+             r"dot_general: preferred.* complex64"),
+        ],
     ),
     Op(
         "dot_general:precision", precise, lambda rng, dtype: samples(rng, dtype)[3:4], reference,
         ["float32", "float64"], rtol={"float32": 1e-5},
+        errors=[
+            (lambda: lax.dot_general(x32, y32, MATMUL, ("high", "higher")), ValueError,
+             "dot_general: precision .*'higher'"),
+            (lambda: lax.dot_general(x32, y32, MATMUL, ("high",) * 3), ValueError, "dot_general: precision .*a pair"),
+        ],
     ),
     Op(
         "dot_general:in_doubles", in_doubles, samples, reference, ["float32", "float64"],
@@ -141,6 +150,10 @@ OPS = [
     Op(
         "dot_general:in_singles", in_singles, samples, in_singles_reference, ["float16", "float32", "float64"],
         differentiable=False, rtol=1e-5, ulps=16,
+        errors=[
+            (lambda: in_singles(x32.astype(int), y32.astype(int), MATMUL), TypeError,
+             r"dot_general: .* for floats, got i64\[2,3\]"),
+        ],
     ),
     Op(
         "dot_general:dot", lax.dot,
@@ -160,5 +173,8 @@ OPS = [
     Op(
         "dot_general:cube", weighted, lambda rng, dtype: [Sample(arrays(rng, dtype, (3, 3)))], lambda x: x @ (x @ x),
         ["float64", "complex128"], ulps=16,
+        errors=[
+            (lambda: weighted(x32), TypeError, r"dot: .* f32\[2,3\] and f32\[2,3\]"),
+        ],
     ),
 ]  # fmt: skip

@@ -161,6 +161,10 @@ def integer_pow(y):
         integer_pow_reference,
         INEXACT if y < 0 else NUMBERS,
         real_edges(lambda dtype: [Sample((edge_values(dtype), y))]),
+        errors=[
+            (lambda: lax.integer_pow(np.ones(2, bool), y), TypeError, r"integer_pow .* bool\[2\]"),
+            (lambda: lax.integer_pow(np.ones(2), y + 0.5), TypeError, rf"integer_pow: .* got {y + 0.5}"),
+        ],
     )
 
 
@@ -252,18 +256,40 @@ OPS = [
     ),
     Op("real", lax.real, unary_samples(), np.real, COMPLEX, unary_edges, errors=[wrong(lax.real, "float64")]),
     Op("imag", lax.imag, unary_samples(), np.imag, COMPLEX, unary_edges, errors=[wrong(lax.imag, "float64")]),
-    Op("conj", lax.conj, unary_samples(), np.conj, COMPLEX, unary_edges),
-    Op("conj:real", lax.conj, unary_samples(), lambda x: x + 0j, ("float32", "float64")),
-    Op("square", lax.square, unary_samples(), np.square, NUMBERS, unary_edges),
+    Op(
+        "conj", lax.conj, unary_samples(), np.conj, COMPLEX, unary_edges,
+        errors=[
+            wrong(lax.conj, "bool"),
+            wrong(lax.conj, "int64"),
+        ],
+    ),
+    Op(
+        "conj:real", lax.conj, unary_samples(), lambda x: x + 0j, ("float32", "float64"),
+        errors=[
+            (lambda: lax.conj("1"), TypeError, "conj: .* '1' of type str"),
+        ],
+    ),
+    Op("square", lax.square, unary_samples(), np.square, NUMBERS, unary_edges, errors=[wrong(lax.square, "bool")]),
     Op("sqrt", lax.sqrt, unary_samples(0.2, 3), np.sqrt, INEXACT, unary_edges, errors=[wrong(lax.sqrt, "int64")]),
-    Op("rsqrt", lax.rsqrt, unary_samples(0.2, 3), lambda x: 1 / np.sqrt(x), INEXACT, real_edges(unary_edges)),
+    Op(
+        "rsqrt", lax.rsqrt, unary_samples(0.2, 3), lambda x: 1 / np.sqrt(x), INEXACT, real_edges(unary_edges),
+        errors=[
+            wrong(lax.rsqrt, "int64"),
+            wrong(lax.rsqrt, "bool"),
+        ],
+    ),
     Op("cbrt", lax.cbrt, nonzero, np.cbrt, FLOATS, unary_edges, errors=[wrong(lax.cbrt, "complex128")]),
     *map(integer_pow, (-3, -1, 0, 1, 2, 5)),
     Op(
         "integer_pow:errors", lax.integer_pow, unary_samples(y=3), integer_pow_reference, ("float64",),
         errors=[(lambda: lax.integer_pow(np.arange(2), -1), TypeError, r"integer_pow.*i64\[2\].*-1")],
     ),
-    Op("integer_pow:reciprocal", lax.reciprocal, nonzero, lambda x: 1 / x, INEXACT, real_edges(unary_edges)),
+    Op(
+        "integer_pow:reciprocal", lax.reciprocal, nonzero, lambda x: 1 / x, INEXACT, real_edges(unary_edges),
+        errors=[
+            (lambda: lax.reciprocal(np.arange(2)), TypeError, r"integer_pow.*i64\[2\].*-1"),
+        ],
+    ),
     Op(
         "pow", lax.pow, pow_samples, pow_reference, NUMBERS, pow_edges,
         errors=[wrong(lax.pow, "float32", "float64"), wrong(lax.pow, "bool", "bool"), shapes(lax.pow)],

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 
+from tests.ops.elementwise_arithmetic import wrong
 from tests.ops.record import (
     ALL,
     BOOL,
@@ -312,6 +313,11 @@ OPS = [
         "select_n:select", lax.select,
         lambda rng, dtype: [Sample((array(rng, "bool", s), *arrays(rng, dtype, s, s))) for s in ((), (2, 3))],
         lambda which, x, y: np.where(which, x, y), ALL,
+        errors=[
+            (lambda: lax.select(np.ones(3, bool), np.ones(2), np.ones(2)), TypeError,
+             r"select_n .*bool\[3\], f64\[2\]"),
+            (lambda: lax.select(np.ones(2), np.ones(2), np.ones(2)), TypeError, r"select_n: .*f64\[2\] for 2 cases"),
+        ],
     ),
     Op(
         "clamp", lax.clamp, clamp_samples, lambda low, x, high: np.minimum(np.maximum(x, low), high), ORDERED,
@@ -324,10 +330,27 @@ OPS = [
        errors=[(lambda: lax.ceil(np.arange(2)), TypeError, r"ceil.*i64\[2\]")]),
     Op("round", lax.round, halves, round_reference, FLOATS, rounding_edges, differentiable=False,
        errors=[(lambda: lax.round(np.ones(2), 7), ValueError, "round: .*7 is not a valid RoundingMethod")]),
-    Op("is_finite", lax.is_finite, unary_samples(), np.isfinite, FLOATS, unary_edges, differentiable=False),
+    Op(
+        "is_finite", lax.is_finite, unary_samples(), np.isfinite, FLOATS, unary_edges, differentiable=False,
+        errors=[
+            wrong(lax.is_finite, "complex128"),
+            wrong(lax.is_finite, "int64"),
+        ],
+    ),
     Op("nextafter", lax.nextafter, neighbours, np.nextafter, ("float32", "float64"), binary_edges,
-       differentiable=False),
-    Op("nextafter:half", lax.nextafter, neighbours, None, ("float16", "bfloat16"), binary_edges, differentiable=False),
+       differentiable=False,
+        errors=[
+            wrong(lax.nextafter, "int64", "int64"),
+            (lambda: lax.nextafter(np.ones(2), np.ones(3)), TypeError, r"nextafter .*f64\[2\], f64\[3\]"),
+        ],
+    ),
+    Op(
+        "nextafter:half", lax.nextafter, neighbours, None, ("float16", "bfloat16"), binary_edges, differentiable=False,
+        errors=[
+            (lambda: lax.nextafter(np.ones(2, np.float16), np.ones(2, np.float32)), TypeError,
+             r"nextafter .*f16\[2\], f32\[2\]"),
+        ],
+    ),
     Op(
         "reduce_precision", lax.reduce_precision, precision_samples, precision_reference, ("float32", "float64"),
         precision_edges, differentiable=False,
@@ -337,7 +360,13 @@ OPS = [
         ],
     ),
     Op("reduce_precision:half", lax.reduce_precision, precision_samples, None, ("float16", "bfloat16"), precision_edges,
-       differentiable=False),
+       differentiable=False,
+        errors=[
+            (lambda: lax.reduce_precision(np.ones(2, np.float16), 5, -1), ValueError,
+             "reduce_precision: .* got 5 and -1"),
+            (lambda: lax.reduce_precision(np.ones(2, np.float16), 5.5, 1), TypeError, "reduce_precision: .* 5.5"),
+        ],
+    ),
     logic("and", lax.bitwise_and, np.bitwise_and),
     logic("or", lax.bitwise_or, np.bitwise_or),
     logic("xor", lax.bitwise_xor, np.bitwise_xor),
@@ -345,18 +374,33 @@ OPS = [
     Op("shift_left", lax.shift_left, shift_samples, shift_reference("left", True), INTEGERS, shift_edges,
        differentiable=False, errors=[(lambda: lax.shift_left(1.0, 2.0), TypeError, "shift_left.*f64")]),
     Op("shift_right_logical", lax.shift_right_logical, shift_samples, shift_reference("right", True), INTEGERS,
-       shift_edges, differentiable=False),
+       shift_edges, differentiable=False,
+        errors=[
+            (lambda: lax.shift_right_logical(np.ones(2, int), np.ones(3, int)), TypeError,
+             r"shift_right_logical .*i64\[2\], i64\[3\]"),
+        ],
+    ),
     Op("shift_right_arithmetic", lax.shift_right_arithmetic, shift_samples, shift_reference("right", False), INTEGERS,
-       shift_edges, differentiable=False),
+       shift_edges, differentiable=False,
+        errors=[
+            (lambda: lax.shift_right_arithmetic(np.ones(2, int), np.int8(1)), TypeError,
+             r"shift_right_arithmetic .*i64\[2\], i8\[\]"),
+        ],
+    ),
     Op("population_count", lax.population_count, unary_samples(), of_bits(lambda bits: bits.count("1")), INTEGERS,
-       unary_edges, differentiable=False),
+       unary_edges, differentiable=False,
+        errors=[
+            wrong(lax.population_count, "bool"),
+            wrong(lax.population_count, "float64"),
+        ],
+    ),
     Op(
         "mulhi", lax.mulhi, binary_samples(-100, 100), mulhi, INTEGERS, binary_edges, differentiable=False,
         errors=[(lambda: lax.mulhi(np.ones(2), np.ones(2)), TypeError, r"mulhi.*f64\[2\]"),
                 (lambda: lax.mulhi(np.ones(2, int), np.ones(3, int)), TypeError, r"mulhi.*i64\[2\], i64\[3\]")],
     ),
     Op("clz", lax.clz, unary_samples(), of_bits(lambda bits: (bits + "1").index("1")), INTEGERS, unary_edges,
-       differentiable=False),
+       differentiable=False, errors=[wrong(lax.clz, "bool"), wrong(lax.clz, "float64")]),
     Op(
         "convert_element_type", convert, convert_samples, convert_reference, ALL, convert_edges, order=1,
         errors=[(lambda: lax.convert_element_type(np.ones(2), "U3"), TypeError, "convert_element_type.*U3")],
@@ -369,5 +413,10 @@ OPS = [
             (lambda: bitcast(np.ones(3, bool), "int8"), TypeError, r"bitcast_convert_type.*bool\[3\]"),
         ],
     ),
-    Op("stop_gradient", lax.stop_gradient, unary_samples(), lambda x: x, ALL, unary_edges, differentiable=False),
+    Op(
+        "stop_gradient", lax.stop_gradient, unary_samples(), lambda x: x, ALL, unary_edges, differentiable=False,
+        errors=[
+            (lambda: lax.stop_gradient("x"), TypeError, "stop_gradient .*'x' of type str"),
+        ],
+    ),
 ]  # fmt: skip

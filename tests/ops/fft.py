@@ -40,5 +40,12 @@ OPS = [
            (lambda: lax.fft(np.ones(4, int), "FFT", (4,)), TypeError, r"fft of type FFT takes complex64 .*i64\[4\]"),
            (lambda: lax.fft(np.ones((0,), complex), "FFT", (0,)), ValueError, "fft of type FFT .* positive"),
        ]),
-    Op("fft:real", lax.fft, samples("RFFT", "FFT", "IFFT"), reference, ("float32", "float64"), rtol=SINGLE, ulps=8),
+    Op(
+        "fft:real", lax.fft, samples("RFFT", "FFT", "IFFT"), reference, ("float32", "float64"), rtol=SINGLE, ulps=8,
+        errors=[
+            (lambda: lax.fft(np.ones(4, np.float16), "RFFT", (4,)), TypeError, r"fft of type RFFT .*f16\[4\]"),
+            (lambda: lax.fft(np.ones((2, 2, 2, 2)), "RFFT", (2,) * 4), ValueError,
+             r"fft of type RFFT .*f64\[2,2,2,2\]"),
+        ],
+    ),
 ]  # fmt: skip

@@ -183,6 +183,33 @@ def wrong_calls(name, call):
     ]
 
 
+def gather_errors(mode):
+    n = G(*NUMBERS_OF_ROWS)
+    return [
+        (lambda: lax.gather(X, INDEX * 1.0, n, (1, 3), mode=mode), TypeError, "gather: indices must be integers"),
+        (lambda: lax.gather(X, INDEX, n, (1, 4), mode=mode), TypeError, r"gather: windows must fit .* f64\[4,3\]"),
+        (lambda: lax.gather(X, INDEX, n, (1, 3), mode="wrap"), ValueError, "gather: mode must be .* got 'wrap'"),
+    ]
+
+
+def scatter_errors(function, mode=None):
+    n, name = S(*NUMBERS_OF_ROWS), function.__name__
+    by = "scatter_add" if name == "scatter_sub" else name
+    return [
+        (lambda: function(X, INDEX * 1.0, X[:2], n, mode=mode), TypeError, f"{by}: indices must be integers"),
+        (lambda: function(X, INDEX, X[:3], n, mode=mode), TypeError, rf"{by}: updates f64\[3,3\] .* i64\[2,1\]"),
+        (lambda: function(X, INDEX, X[:2].astype(int), n, mode=mode), TypeError, rf"{by} .*f64\[4,3\], i64\[2,3\]"),
+        (lambda: function(X, INDEX, X[:2], n, mode="wrap"), ValueError, f"{name}: mode must be .* got 'wrap'"),
+    ]
+
+
+def not_for(function, dtype, short):
+    """An error for operands of a dtype that the combination is not defined for."""
+    x = X.astype(dtype)
+    pattern = rf"{function.__name__} takes .* {short}\[4,3\]"
+    return (lambda: function(x, INDEX, x[:2], S(*NUMBERS_OF_ROWS)), TypeError, pattern)
+
+
 OPS = [
     Op(
         "gather",
@@ -206,9 +233,31 @@ OPS = [
             (lambda: lax.gather(X, INDEX, G((1,), (0,), (0,)), (1, 3), fill_value=X), TypeError, "gather: fill_value"),
         ],
     ),
-    Op("gather:clip", lax.gather, gather_samples("clip", FEW), gather_reference, ["float64", "int32"]),
-    Op("gather:promise", lax.gather, gather_samples("promise_in_bounds", FEW), gather_reference, ["float64"]),
-    Op("gather:default", lax.gather, gather_samples(), gather_reference, ALL, differentiable=False),  # fills with NaN
+    Op(
+        "gather:clip",
+        lax.gather,
+        gather_samples("clip", FEW),
+        gather_reference,
+        ["float64", "int32"],
+        errors=gather_errors("clip"),
+    ),
+    Op(
+        "gather:promise",
+        lax.gather,
+        gather_samples("promise_in_bounds", FEW),
+        gather_reference,
+        ["float64"],
+        errors=gather_errors("promise_in_bounds"),
+    ),
+    Op(
+        "gather:default",
+        lax.gather,
+        gather_samples(),
+        gather_reference,
+        ALL,
+        differentiable=False,
+        errors=gather_errors(None),
+    ),  # fills with NaN
     Op(
         "gather:flags",
         lax.gather,
@@ -220,6 +269,13 @@ OPS = [
         ),
         gather_reference,
         ["float64"],
+        errors=[
+            (
+                lambda: lax.gather(X, INDEX, G((2,), (0,), (0,)), (1, 3), unique_indices=True),
+                TypeError,
+                r"gather: offset_dims must be distinct and in \[0, 2\)",
+            )
+        ],
     ),
     Op(
         "scatter",
@@ -249,6 +305,7 @@ OPS = [
         scatter_samples("clip", FEW),
         scatter_reference(lambda old, new: new),
         ["float64", "int32"],
+        errors=scatter_errors(lax.scatter, "clip"),
     ),
     Op(
         "scatter:unique",
@@ -256,14 +313,24 @@ OPS = [
         scatter_samples(None, CASES[:3], unique_indices=True),
         scatter_reference(lambda old, new: new),
         ["float64"],
+        errors=scatter_errors(lax.scatter, None),
     ),
-    Op("scatter_add", lax.scatter_add, scatter_samples(), scatter_reference(np.add), NUMBERS, edges=edges),
+    Op(
+        "scatter_add",
+        lax.scatter_add,
+        scatter_samples(),
+        scatter_reference(np.add),
+        NUMBERS,
+        edges=edges,
+        errors=[*scatter_errors(lax.scatter_add), not_for(lax.scatter_add, bool, "bool")],
+    ),
     Op(
         "scatter_add:clip",
         lax.scatter_add,
         scatter_samples("clip", FEW),
         scatter_reference(np.add),
         ["float64", "int8"],
+        errors=scatter_errors(lax.scatter_add, "clip"),
     ),
     Op(
         "scatter_add:unique",
@@ -271,8 +338,16 @@ OPS = [
         scatter_samples(None, CASES[:3], unique_indices=True),
         scatter_reference(np.add),
         ["float64"],
+        errors=scatter_errors(lax.scatter_add, None),
     ),
-    Op("scatter_sub", lax.scatter_sub, scatter_samples(None, FEW), scatter_reference(np.subtract), NUMBERS),
+    Op(
+        "scatter_sub",
+        lax.scatter_sub,
+        scatter_samples(None, FEW),
+        scatter_reference(np.subtract),
+        NUMBERS,
+        errors=[not_for(lax.scatter_sub, bool, "bool"), scatter_errors(lax.scatter_sub)[-1]],
+    ),
     Op(
         "scatter_min",
         lax.scatter_min,
@@ -280,6 +355,7 @@ OPS = [
         scatter_reference(np.minimum),
         REALS + BOOL,
         edges=without_negative_zeros,
+        errors=[*scatter_errors(lax.scatter_min), not_for(lax.scatter_min, complex, "c128")],
     ),
     Op(
         "scatter_max",
@@ -288,6 +364,7 @@ OPS = [
         scatter_reference(np.maximum),
         REALS + BOOL,
         edges=without_negative_zeros,
+        errors=[*scatter_errors(lax.scatter_max), not_for(lax.scatter_max, complex, "c128")],
     ),
     Op(
         "scatter_max:clip",
@@ -295,6 +372,7 @@ OPS = [
         scatter_samples("clip", FEW),
         scatter_reference(np.maximum),
         ["float64", "uint8"],
+        errors=scatter_errors(lax.scatter_max, "clip"),
     ),
     Op(
         "scatter_min:promise",
@@ -302,6 +380,7 @@ OPS = [
         scatter_samples("promise_in_bounds", [ROWS, *DUPLICATES[:1]], indices_are_sorted=False),
         scatter_reference(np.minimum),
         ["float64"],
+        errors=scatter_errors(lax.scatter_min, "promise_in_bounds"),
     ),
     Op(
         "scatter_mul:clip",
@@ -309,6 +388,7 @@ OPS = [
         scatter_samples("clip", FEW),
         scatter_reference(np.multiply),
         ["float64", "complex128"],
+        errors=scatter_errors(lax.scatter_mul, "clip"),
     ),
     Op(
         "scatter_mul:zeros",  # the derivative of a product has no quotient
@@ -322,9 +402,16 @@ OPS = [
         ],
         scatter_reference(np.multiply),
         ["float64", "complex128"],
+        errors=scatter_errors(lax.scatter_mul, None),
     ),
     Op(
-        "scatter_mul", lax.scatter_mul, scatter_samples(None, FEW), scatter_reference(np.multiply), NUMBERS, edges=edges
+        "scatter_mul",
+        lax.scatter_mul,
+        scatter_samples(None, FEW),
+        scatter_reference(np.multiply),
+        NUMBERS,
+        edges=edges,
+        errors=[*scatter_errors(lax.scatter_mul), not_for(lax.scatter_mul, bool, "bool")],
     ),
     Op(
         "scatter_apply",
@@ -332,6 +419,18 @@ OPS = [
         apply_samples([CASES[1], CASES[3], CASES[4], CASES[7], CASES[15]], unique_indices=True),
         apply_reference,
         ["float64", "complex64", "int32"],
+        errors=[
+            (
+                lambda: lax.scatter_apply(X, INDEX, 3, S(*NUMBERS_OF_ROWS), update_shape=(2, 3)),
+                TypeError,
+                "scatter_apply: func must be a function .* got 3",
+            ),
+            (
+                lambda: lax.scatter_apply(X, INDEX, lax.neg, S(*NUMBERS_OF_ROWS), update_shape=(3, 3)),
+                TypeError,
+                r"scatter_apply: update_shape \(3, 3\) .* i64\[2,1\]",
+            ),
+        ],
     ),
     Op(
         "scatter_apply:repeated",
@@ -341,5 +440,12 @@ OPS = [
         ["float64"],
         order=1,
         differentiable=False,
+        errors=[
+            (
+                lambda: lax.scatter_apply(X, INDEX, lambda v: (v, v), S(*NUMBERS_OF_ROWS), update_shape=(2, 3)),
+                TypeError,
+                "scatter_apply: func must return a scalar",
+            )
+        ],
     ),
 ]

@@ -421,9 +421,24 @@ OPS = [
                 r"lu_pivots_to_permutation takes int32 pivots .* permutation_size = 2, got i32\[3\]")]),
     Op("qr", linalg.qr, qr_samples, qr_reference, DTYPES, rtol=TOLERANCE, ulps=50,
        errors=[(lambda: linalg.qr(np.ones(3)), ValueError, r"qr takes matrices \(\.\.\., m, n\), got f64\[3\]")]),
-    Op("qr:pivoting", linalg.qr, pivoted_samples, qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=50),
-    Op("qr:full", full_qr, full_qr_samples, full_qr_reference, DTYPES, rtol=TOLERANCE, ulps=100),
-    Op("qr:full_pivoting", full_qr, full_pivoted_samples, full_qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100),
+    Op(
+        "qr:pivoting", linalg.qr, pivoted_samples, qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=50,
+        errors=[
+            (lambda: linalg.qr(np.ones((2, 2), np.int32), pivoting=True), TypeError, r"qr takes float32.*i32\[2,2\]"),
+        ],
+    ),
+    Op(
+        "qr:full", full_qr, full_qr_samples, full_qr_reference, DTYPES, rtol=TOLERANCE, ulps=100,
+        errors=[
+            (lambda: full_qr(np.ones((2, 2), np.int32)), TypeError, r"qr takes float32.*i32\[2,2\]"),
+        ],
+    ),
+    Op(
+        "qr:full_pivoting", full_qr, full_pivoted_samples, full_qr_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100,
+        errors=[
+            (lambda: full_qr(np.ones(3), pivoting=True), ValueError, r"qr takes matrices .*f64\[3\]"),
+        ],
+    ),
     Op("solve", solve, solve_samples, np.linalg.solve, DTYPES, rtol=TOLERANCE, ulps=100,
        errors=[*bad_input("solve", lambda a: solve(a, a)),
                (lambda: solve(np.ones((2, 2)), np.ones((3, 2))), ValueError, r"solve takes .* b f64\[3,2\]")]),
@@ -433,7 +448,12 @@ OPS = [
        errors=[(lambda: pinv(np.ones(3), 0.0), ValueError, r"pinv takes matrices \(\.\.\., m, n\), got f64\[3\]"),
                (lambda: pinv(np.eye(2), np.ones(2)), ValueError, r"pinv takes a cutoff of shape \(\) .*f64\[2\]")]),
     Op("pinv:hermitian", pinv, hermitian_pinv_samples, pinv_reference, DTYPES, rtol=TOLERANCE, ulps=100,
-       differentiable=False),
+       differentiable=False,
+        errors=[
+            (lambda: pinv(np.ones((2, 3)), 1e-5, hermitian=True), ValueError,
+             r"pinv takes square matrices .*f64\[2,3\]"),
+        ],
+    ),
     Op("det", linalg.det_p.bind, square_samples, np.linalg.det, DTYPES, singular, rtol=TOLERANCE, ulps=100,
        errors=bad_input("det", linalg.det_p.bind)),
     Op("slogdet", slogdet, square_samples, lambda x: tuple(np.linalg.slogdet(x)), DTYPES, singular, rtol=TOLERANCE,
@@ -443,17 +463,26 @@ OPS = [
                (lambda: linalg.eigh(np.eye(3), subset_by_index=(1, 4)), ValueError,
                 r"eigh: .*range among 3 values.*1, 4")]),
     Op("eigh:values", eigvalsh, lambda rng, dtype: [Sample((hermitian(rng, dtype, s),)) for s in SQUARE],
-       np.linalg.eigvalsh, DTYPES, rtol=TOLERANCE, ulps=100),
+       np.linalg.eigvalsh, DTYPES, rtol=TOLERANCE, ulps=100, errors=bad_input("eigh", eigvalsh)),
     Op("svd", svd_invariants, svd_samples, svd_reference, DTYPES, rtol=TOLERANCE, ulps=100,
        errors=[(lambda: linalg.svd(np.ones(3)), ValueError, r"svd takes matrices \(\.\.\., m, n\), got f64\[3\]"),
                (lambda: linalg.svd(np.eye(2), subset_by_index=(0, 1)), ValueError,
                 "svd: .*needs full_matrices=False")]),
-    Op("svd:full", svd_invariants, full_svd_samples, svd_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100),
+    Op(
+        "svd:full", svd_invariants, full_svd_samples, svd_reference, DTYPES, order=1, rtol=TOLERANCE, ulps=100,
+        errors=[
+            (lambda: linalg.svd(np.ones((2, 2), np.int32)), TypeError, r"svd takes float32.*i32\[2,2\]"),
+        ],
+    ),
     Op("svd:values", svdvals, svdvals_samples, lambda x: np.linalg.svd(x, compute_uv=False), DTYPES, rtol=TOLERANCE,
-       ulps=100),
+       ulps=100, errors=[(lambda: svdvals(np.ones(3)), ValueError, r"svd takes matrices .*f64\[3\]")]),
     Op("eig", eig, eig_samples, eig_reference, DTYPES, rtol=TOLERANCE, ulps=100, errors=bad_input("eig", linalg.eig)),
     Op("hermitian_part", linalg.hermitian_part_p.bind, general_square, lambda x: (x + adjoint(x)) / 2, DTYPES,
        errors=bad_input("hermitian_part", linalg.hermitian_part_p.bind)),
     Op("triangle", triangle, triangle_samples,
-       lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES)),
+       lambda x, k, lower: np.tril(x, k) if lower else np.triu(x, k), ("bool", "int32", *DTYPES),
+        errors=[
+            (lambda: triangle(np.ones(3), 0, True), ValueError, r"triangle takes matrices .*f64\[3\]"),
+        ],
+    ),
 ]  # fmt: skip

@@ -154,8 +154,32 @@ OPS = [
         rtol={"float32": 1e-5, "complex64": 1e-5, "float64": 1e-14, "complex128": 1e-14},
         errors=[(lambda: lax.reduce_prod(x32, (-3,)), ValueError, r"reduce_prod: \(-3,\)")],
     ),
-    Op("reduce_max", lax.reduce_max, extreme_samples, extreme(np.maximum, 1), ALL, edges=extreme_edges),
-    Op("reduce_min", lax.reduce_min, extreme_samples, extreme(np.minimum, -1), ALL, edges=extreme_edges),
+    Op(
+        "reduce_max",
+        lax.reduce_max,
+        extreme_samples,
+        extreme(np.maximum, 1),
+        ALL,
+        edges=extreme_edges,
+        errors=[
+            (lambda: lax.reduce_max(x32, (2,)), ValueError, r"reduce_max: \(2,\) .* f32\[2,3\]"),
+            (lambda: lax.reduce_max(x32, (0.5,)), TypeError, r"reduce_max: axes of f32\[2,3\] are ints, got \(0.5,\)"),
+            (lambda: lax.reduce_max("ab", (0,)), TypeError, "reduce_max: .*'ab' of type str"),
+        ],
+    ),
+    Op(
+        "reduce_min",
+        lax.reduce_min,
+        extreme_samples,
+        extreme(np.minimum, -1),
+        ALL,
+        edges=extreme_edges,
+        errors=[
+            (lambda: lax.reduce_min(x32, (2,)), ValueError, r"reduce_min: \(2,\) .* f32\[2,3\]"),
+            (lambda: lax.reduce_min(x32, (0.5,)), TypeError, r"reduce_min: axes of f32\[2,3\] are ints, got \(0.5,\)"),
+            (lambda: lax.reduce_min("ab", (0,)), TypeError, "reduce_min: .*'ab' of type str"),
+        ],
+    ),
     Op(
         "reduce_and",
         lax.reduce_and,
@@ -165,8 +189,24 @@ OPS = [
         edges=pairs,
         errors=[(lambda: lax.reduce_and(x32, (0,)), TypeError, r"reduce_and .* f32\[2,3\]")],
     ),
-    Op("reduce_or", lax.reduce_or, samples(), reduced(np.bitwise_or), BOOL + INTEGERS, edges=pairs),
-    Op("reduce_xor", lax.reduce_xor, samples(), reduced(np.bitwise_xor), BOOL + INTEGERS, edges=pairs),
+    Op(
+        "reduce_or",
+        lax.reduce_or,
+        samples(),
+        reduced(np.bitwise_or),
+        BOOL + INTEGERS,
+        edges=pairs,
+        errors=[(lambda: lax.reduce_or(x32, (0,)), TypeError, r"reduce_or .* f32\[2,3\]")],
+    ),
+    Op(
+        "reduce_xor",
+        lax.reduce_xor,
+        samples(),
+        reduced(np.bitwise_xor),
+        BOOL + INTEGERS,
+        edges=pairs,
+        errors=[(lambda: lax.reduce_xor(x32, (0,)), TypeError, r"reduce_xor .* f32\[2,3\]")],
+    ),
     Op(
         "argmax",
         lax.argmax,
@@ -181,7 +221,20 @@ OPS = [
             (lambda: lax.argmax(x32, 0, "float32"), TypeError, r"argmax: index_dtype .* float32"),
         ],
     ),
-    Op("argmin", lax.argmin, places, arg(np.argmin), ALL, edges=place_edges, differentiable=False),
+    Op(
+        "argmin",
+        lax.argmin,
+        places,
+        arg(np.argmin),
+        ALL,
+        edges=place_edges,
+        differentiable=False,
+        errors=[
+            (lambda: lax.argmin(np.ones((3, 0)), 1, "int32"), ValueError, r"argmin: .* f64\[3,0\] is empty"),
+            (lambda: lax.argmin(x32, 0.5, "int32"), TypeError, r"argmin: axes of f32\[2,3\] .*0.5"),
+            (lambda: lax.argmin(x32, 0, "bool"), TypeError, r"argmin: index_dtype .* bool"),
+        ],
+    ),
     Op(
         "reduce:norm",
         reduce_norm,
@@ -189,6 +242,14 @@ OPS = [
         lambda x, axes: np.sqrt(np.add.reduce(x * x, axis=axes)),
         ("float32", "float64"),
         ulps=8,
+        errors=[
+            (lambda: reduce_norm(x32, (0, 0)), ValueError, r"reduce: \(0, 0\) .* f32\[2,3\]"),
+            (
+                lambda: lax.reduce(x32, np.float32(0), lax.lt, (0,)),
+                TypeError,
+                r"reduce: computation .*f32\[\].*bool\[\]",
+            ),
+        ],
     ),
     Op(
         "reduce:sum",
@@ -197,6 +258,14 @@ OPS = [
         lambda x, axes: np.add.reduce(x, axis=axes, dtype=x.dtype, initial=3),
         ("int8", "float32", "float64", "complex128"),
         ulps=40,
+        errors=[
+            (lambda: lax.reduce(x32, np.float32(0), lax.add, (2,)), ValueError, r"reduce: \(2,\) .* f32\[2,3\]"),
+            (
+                lambda: lax.reduce(x32, np.float32(0), 3, (0,)),
+                TypeError,
+                "reduce: computation must be a function .* got 3",
+            ),
+        ],
     ),
     Op(
         "reduce:pair",

@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 
+import xform.numpy as xnp
 from tests.ops.record import ALL, NUMBERS, Op, Sample, array, edge_values
 from xform import lax
+from xform.lax.roll import roll_p
 
 
 def calls(*choices, **kwargs):
@@ -50,6 +52,10 @@ OPS = [
     Op(
         "broadcast_in_dim:broadcast", lax.broadcast, calls(((3,), (2,)), ((), (2, 3)), ((2, 3), ()), ((2,), (0,))),
         lambda x, sizes: np.broadcast_to(x, (*sizes, *x.shape)), ["float64", "int8"],
+        errors=[
+            (lambda: lax.broadcast(x32, (-1,)), ValueError, r"broadcast: .*\(-1,\)"),
+            (lambda: lax.broadcast(x32, (1.5,)), TypeError, r"broadcast: .*\(1.5,\)"),
+        ],
     ),
     Op(
         "broadcast_in_dim:expand_dims", lax.expand_dims,
@@ -76,6 +82,10 @@ OPS = [
     Op(
         "reshape:dimensions", lambda x, shape, dims: lax.reshape(x, shape, dims), calls(((2, 3, 4), (8, 3), (2, 0, 1))),
         lambda x, shape, dims: x.transpose(dims).reshape(shape), ["float64"],
+        errors=[
+            (lambda: lax.reshape(x32, (5,), (1, 0)), TypeError, r"reshape: f32\[3,2\] has 6 elements"),
+            (lambda: lax.reshape(x32, (-1,), (1, 0)), ValueError, r"reshape: .*\(-1,\)"),
+        ],
     ),
     Op(
         "reshape:collapse", lax.collapse, calls(((2, 3, 4), 1), ((2, 3, 4), 0, 2), ((2, 3, 4), 0, -1), ((2, 3), -1)),
@@ -105,6 +115,15 @@ OPS = [
         errors=[(lambda: lax.rev(x32, (2,)), ValueError, r"rev: \(2,\) .* f32\[2,3\]")],
     ),
     Op(
+        "roll", xnp.roll,
+        calls(((3,), 1), ((2, 3), -1, 1), ((2, 3), (1, 2), (0, 1)), ((2, 3, 4), 5, -1), ((0, 2), 1, 1)),
+        np.roll, ALL, edges=whole(2),
+        errors=[
+            (lambda: roll_p.bind(x32, shift=3, dimension=1), ValueError, r"roll: no shift by 3 .* f32\[2,3\]"),
+            (lambda: xnp.roll(x32, 1, 2), ValueError, r"numpy.roll: axis=2 is out of range"),
+        ],
+    ),
+    Op(
         "split", lax.split,
         calls(((5,), (2, 3)), ((5,), (1, 0, 4)), ((2, 3), (1, 1, 1), 1), ((2, 3), (3,), -1), ((0, 2), (0, 0))),
         lambda x, sizes, axis=0: np.split(x, np.cumsum(sizes)[:-1], axis), ALL,
@@ -132,6 +151,11 @@ OPS = [
         "iota", lambda shape, dtype: lax.broadcasted_iota(dtype, shape, len(shape) - 1),
         lambda rng, dtype: nothing(rng, dtype)[1:],
         lambda shape, dtype: np.broadcast_to(np.arange(shape[-1]), shape).astype(dtype), NUMBERS, differentiable=False,
+        errors=[
+            (lambda: lax.iota("float32", -1), ValueError, r"broadcasted_iota: .*\(-1,\)"),
+            (lambda: lax.iota(int, 2.5), TypeError, r"broadcasted_iota: .*\(2.5,\)"),
+            (lambda: lax.iota("U3", 2), TypeError, r"broadcasted_iota: .*'U3'"),
+        ],
     ),
     Op(
         "iota:dimension", broadcasted_iota,
@@ -143,9 +167,17 @@ OPS = [
         "broadcast_in_dim:full", lambda value, shape: lax.full(shape, value),
         calls(((), (2, 3)), ((), ()), ((), (0, 2))),
         lambda value, shape: np.full(shape, value), ALL,
+        errors=[
+            (lambda: lax.full((2,), x32), TypeError, r"full: .*scalar, got f32\[2,3\]"),
+            (lambda: lax.full((2, -1), 1.0), ValueError, r"full: .*\(2, -1\)"),
+            (lambda: lax.full((2,), 1.0, "U3"), TypeError, r"full: .*'U3'"),
+        ],
     ),
     Op(
         "broadcast_in_dim:full_like", lambda x: lax.full_like(x, 2), calls(((2, 3),), ((),), ((0, 2),)),
         lambda x: np.full_like(x, 2), ["float64", "int8", "bool"], differentiable=False,
+        errors=[
+            (lambda: lax.full_like("x", 1), TypeError, "full_like: .*'x' of type str"),
+        ],
     ),
 ]  # fmt: skip

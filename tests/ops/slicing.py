@@ -147,12 +147,21 @@ OPS = [
     Op(
         "dynamic_slice:array", lax.dynamic_slice, one_array_of_starts,
         lambda x, starts, slice_sizes: x[window(x.shape, slice_sizes, starts)], ["float64"],
+        errors=[
+            (lambda: lax.dynamic_slice(X, np.array([1]), (2, 2)), TypeError,
+             r"dynamic_slice: 2 start indices .*\(3, 4\), got 1"),
+            (lambda: lax.dynamic_slice(X, np.array([[1, 2]]), (2, 2)), TypeError, r"dynamic_slice: .* i64\[1,2\]"),
+        ],
     ),
     Op(
         "dynamic_slice:clamped",
         lambda x, start: lax.dynamic_slice(x, (start,), (2,), allow_negative_indices=False),
         lambda rng, dtype: [Sample((array(rng, dtype, (4,)), np.int64(s))) for s in (-1, 1, 7)],
         lambda x, start: x[min(max(start, 0), 2) :][:2], ["float64"],
+        errors=[
+            (lambda: lax.dynamic_slice(X, (0, 0), (2, 5), allow_negative_indices=False), TypeError,
+             r"dynamic_slice: .*\(2, 5\).* f64\[3,4\]"),
+        ],
     ),
     Op(
         "dynamic_update_slice", lax.dynamic_update_slice, update_samples, update_reference, ALL,
@@ -212,21 +221,41 @@ OPS = [
         "dynamic_slice:in_dim", lax.dynamic_slice_in_dim,
         lambda rng, dtype: [Sample((array(rng, dtype, (4, 4)), np.int64(i), 2, 1)) for i in (1, -3)],
         lambda x, i, n, axis: x[:, i:][:, :n], ["float64"],
+        errors=[
+            (lambda: lax.dynamic_slice_in_dim(X, 0, 1, 2), ValueError, r"dynamic_slice_in_dim: \(2,\) .* f64\[3,4\]"),
+            (lambda: lax.dynamic_slice_in_dim(X, 0, 9), TypeError, r"dynamic_slice: .*\(9, 4\).* f64\[3,4\]"),
+        ],
     ),
     Op(
         "dynamic_slice:index_in_dim", lax.dynamic_index_in_dim,
         lambda rng, dtype: [Sample((array(rng, dtype, (4, 4)), np.int64(i), 1, i > 0)) for i in (1, -3)],
         lambda x, i, axis, keepdims: np.take(x, [i] if keepdims else i, axis), ["float64"],
+        errors=[
+            (lambda: lax.dynamic_index_in_dim(X, 0, 2), ValueError, r"dynamic_index_in_dim: \(2,\) .* f64\[3,4\]"),
+            (lambda: lax.dynamic_index_in_dim(X, 0.5), TypeError, r"dynamic_slice: .*integer scalars, got f64\[\]"),
+        ],
     ),
     Op(
         "dynamic_update_slice:in_dim", lax.dynamic_update_slice_in_dim,
         lambda rng, dtype: [Sample((*arrays(rng, dtype, (3, 4), (3, 2)), np.int64(i), 1)) for i in (1, -3)],
         lambda x, y, i, axis: update_reference(x, y, (0, i)), ["float64"],
+        errors=[
+            (lambda: lax.dynamic_update_slice_in_dim(X, X, 0, 2), ValueError,
+             r"dynamic_update_slice_in_dim: \(2,\) .* f64\[3,4\]"),
+            (lambda: lax.dynamic_update_slice_in_dim(X, np.ones((3, 9)), 0, 1), TypeError,
+             r"dynamic_update_slice: .*\(3, 9\).* f64\[3,4\]"),
+        ],
     ),
     Op(
         "dynamic_update_slice:index_in_dim", lax.dynamic_update_index_in_dim,
         lambda rng, dtype: [Sample((*arrays(rng, dtype, (3, 4), shape), np.int64(2), -1)) for shape in [(3,), (3, 1)]],
         lambda x, y, i, axis: update_reference(x, y.reshape(3, 1), (0, i)), ["float64"],
+        errors=[
+            (lambda: lax.dynamic_update_index_in_dim(X, X[0], 0, 2), ValueError,
+             r"dynamic_update_index_in_dim: \(2,\) .* f64\[3,4\]"),
+            (lambda: lax.dynamic_update_index_in_dim(X, X[0], 0.5, 0), TypeError,
+             r"dynamic_update_slice: .*integer scalars, got f64\[\]"),
+        ],
     ),
     Op(
         "gather:index_take", lax.index_take,

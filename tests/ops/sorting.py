@@ -129,7 +129,18 @@ OPS = [
             (lambda: lax.sort((x32, x32), num_keys=3), ValueError, r"sort: num_keys .* 2, got 3"),
         ],
     ),
-    Op("sort:key_val", lax.sort_key_val, pair_samples, pair_reference, ALL, edges=pair_edges),
+    Op(
+        "sort:key_val",
+        lax.sort_key_val,
+        pair_samples,
+        pair_reference,
+        ALL,
+        edges=pair_edges,
+        errors=[
+            (lambda: lax.sort_key_val(x32, x32[:1]), TypeError, r"sort: .*f32\[2,3\].*f32\[1,3\]"),
+            (lambda: lax.sort_key_val(x32, x32, 2), ValueError, r"sort: \(2,\) .* f32\[2,3\]"),
+        ],
+    ),
     Op(
         "sort:two_keys",
         by_two,
@@ -137,6 +148,10 @@ OPS = [
         two_reference,
         ("bool", "uint8", "int64", "float16", "float32", "float64", "complex128"),
         edges=two_edges,
+        errors=[
+            (lambda: by_two(x32, x32, x32[0], 0), TypeError, r"sort: .*f32\[2,3\].*f32\[3\]"),
+            (lambda: lax.sort((x32, x32), num_keys=0), ValueError, "sort: num_keys .* 2, got 0"),
+        ],
     ),
     Op(
         "sort:argsort",
@@ -146,6 +161,7 @@ OPS = [
         ("uint64", "float32", "float64"),
         edges=lambda dtype: [Sample((s.args[0], 0, "int32")) for s in edges(dtype)],
         differentiable=False,
+        errors=[(lambda: argsort(x32, 2, "int32"), ValueError, r"argsort: \(2,\) .* f32\[2,3\]")],
     ),
     Op(
         "top_k",

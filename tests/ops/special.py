@@ -143,10 +143,18 @@ OPS = [
     Op(
         "regularized_incomplete_beta_grad_a", betainc_grad_a_p.bind, beta_samples,
         lambda a, b, x: central(lambda a: betainc(a, b, np.float64(x)), a), FLOATS, differentiable=False, rtol=1e-7,
+        errors=[
+            (lambda: betainc_grad_a_p.bind(*[np.ones(2, int)] * 3), TypeError, r"betainc .*i64\[2\]"),
+            (lambda: betainc_grad_a_p.bind(np.ones(2), np.ones(3), 0.5), TypeError, r"betainc .*f64\[2\], f64\[3\]"),
+        ],
     ),
     Op(
         "regularized_incomplete_beta_grad_b", betainc_grad_b_p.bind, beta_samples,
         lambda a, b, x: central(lambda b: betainc(a, b, np.float64(x)), b), FLOATS, differentiable=False, rtol=1e-7,
+        errors=[
+            (lambda: betainc_grad_b_p.bind(*[np.ones(2, int)] * 3), TypeError, r"betainc .*i64\[2\]"),
+            (lambda: betainc_grad_b_p.bind(np.ones(2), np.ones(3), 0.5), TypeError, r"betainc .*f64\[2\], f64\[3\]"),
+        ],
     ),
     Op(
         "polynomial", lambda x: lax.polynomial(x, [1.0, -2.0, 0.5]), unary_samples(),

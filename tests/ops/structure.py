@@ -134,10 +134,16 @@ OPS = [
     Op(
         "optimization_barrier", lambda xs: lax.optimization_barrier(xs), pairs, lambda xs: xs, ALL,
         edges=lambda dtype: [Sample(([edge_values(dtype)],))],
+        errors=[
+            (lambda: lax.optimization_barrier([x32, "x"]), TypeError, "optimization_barrier: .*'x' of type str"),
+        ],
     ),
     Op(
         "optimization_barrier:of_results", barrier_of_results, pairs,
         lambda xs: {"x": xs[0] ** 4, "y": xs[1] ** 2}, ["float64", "complex128"], ulps=16,
+        errors=[
+            (lambda: lax.optimization_barrier({"x": object()}), TypeError, "optimization_barrier: .* of type object"),
+        ],
     ),
     Op(
         "composite", scaled_square,
@@ -161,11 +167,21 @@ OPS = [
     Op(
         "dot_general:ragged_summed", lambda x, y, sizes: lax.ragged_dot_general(x, y, sizes, SUMMED),
         summed, summed_reference, ["float32", "float64", "complex128", "int32"], rtol={"float32": 1e-5}, ulps=16,
+        errors=[
+            (lambda: lax.ragged_dot_general(y32, np.ones((5, 4, 2)), two, SUMMED), TypeError,
+             r"ragged_dot_general: contracting axes .*f32\[2,3,4\], f64\[5,4,2\]"),
+            (lambda: lax.ragged_dot_general(np.ones((2, 4, 3)), np.ones((5, 4, 2)), two[None], SUMMED), TypeError,
+             r"ragged_dot_general: group_sizes must have shape .* i64\[1,2\]"),
+        ],
     ),
     Op(
         "dot_general:ragged_free", lambda x, y, sizes: lax.ragged_dot_general(x, y, sizes, FREE),
         free, free_reference, ["float64", "int8"], ulps=16,
-            ),
+        errors=[
+            (lambda: lax.ragged_dot_general(np.ones((3, 2, 3, 4)), np.ones((4, 2, 5, 2)), two[:1], FREE), TypeError,
+             r"ragged_dot_general: the group axis .* i64\[1\]"),
+        ],
+    ),
     Op(
         "dot_general:ragged_general", lax.ragged_dot_general,
         lambda rng, dtype: [Sample((*arrays(rng, dtype, (4, 2), (2, 2, 3)), np.array([1, 2]), ROWS))],
@@ -182,6 +198,10 @@ OPS = [
         "dot_general:ragged_batch", ragged_batch,
         lambda rng, dtype: [Sample((*arrays(rng, dtype, (2, 1, 3), (2, 3, 2)), two))],
         lambda x, y, sizes: x @ y, ["float64"], ulps=16,
+        errors=[
+            (lambda: ragged_batch(y32, np.ones((2, 4, 2)), two * 1.0), TypeError,
+             r"ragged_dot_general: group_sizes must .* f64\[2\]"),
+        ],
     ),
     Op(
         "top_k:approx_max_k", lax.approx_max_k, extremes, largest, FLOATS,

@@ -284,6 +284,18 @@ OPS = [
         reduced(np.maximum, lowest),
         REALS + BOOL,
         edges=extreme_edges,
+        errors=[
+            (
+                lambda: lax.windows.reduction.reduce_window_max_p.bind(x32 * 1j, windows=geometry((4, 3), (2, 2))),
+                TypeError,
+                r"reduce_window_max takes arrays of real dtype, got c64\[4,3\]",
+            ),
+            (
+                lambda: lax.windows.reduction.reduce_window_max_p.bind(x32, windows=geometry((3,), (2,))),
+                TypeError,
+                r"reduce_window_max: windows must have 2 axes, those of f32\[4,3\]",
+            ),
+        ],
     ),
     Op(
         "reduce_window_min",
@@ -292,6 +304,18 @@ OPS = [
         reduced(np.minimum, highest),
         REALS + BOOL,
         edges=extreme_edges,
+        errors=[
+            (
+                lambda: lax.windows.reduction.reduce_window_min_p.bind(x32 * 1j, windows=geometry((4, 3), (2, 2))),
+                TypeError,
+                r"reduce_window_min takes arrays of real dtype, got c64\[4,3\]",
+            ),
+            (
+                lambda: lax.windows.reduction.reduce_window_min_p.bind(x32, windows=geometry((3,), (2,))),
+                TypeError,
+                r"reduce_window_min: windows must have 2 axes, those of f32\[4,3\]",
+            ),
+        ],
     ),
     Op(
         "reduce_window:product",
@@ -317,6 +341,13 @@ OPS = [
         norm_reference,
         ("float32", "float64"),
         ulps=8,
+        errors=[
+            (
+                lambda: lax.reduce_window(x32, np.float32(0), norm, (2, 2), base_dilation=(0, 1)),
+                ValueError,
+                r"reduce_window: base_dilation .* got \(0, 1\)",
+            )
+        ],
     ),
     Op(
         "reduce_window:sum from 3",
@@ -325,6 +356,18 @@ OPS = [
         reduced(np.add, lambda dtype: 3),
         ("int8", "float64", "complex128"),
         ulps=40,
+        errors=[
+            (
+                lambda: lax.reduce_window(x32, np.float32(3), lax.add, (2, 2), window_dilation=(1,)),
+                ValueError,
+                r"reduce_window: window_dilation .* got \(1,\)",
+            ),
+            (
+                lambda: lax.reduce_window(x32, np.float32(3), 3, (2, 2)),
+                TypeError,
+                "reduce_window: computation must be a function .* got 3",
+            ),
+        ],
     ),
     Op(
         "reduce_window:any",
@@ -332,6 +375,13 @@ OPS = [
         lambda rng, dtype: [Sample((array(rng, dtype, (6, 5)), (2, 3), (2, 1), "SAME"))],
         reduced(np.logical_or, lambda dtype: False),
         BOOL,
+        errors=[
+            (
+                lambda: lax.reduce_window(x32 > 0, False, lax.bitwise_or, (2, 2), padding=[(1,)]),
+                TypeError,
+                r"reduce_window: padding .* 2 pairs of ints, got \[\(1,\)\]",
+            )
+        ],
     ),
     Op(
         "reduce_window:pair",
@@ -339,6 +389,13 @@ OPS = [
         lambda rng, dtype: [Sample((distinct(rng, dtype, (9,)), array(rng, "int32", (9,))))],
         leftmost_pair_reference,
         ("int32", "float64"),
+        errors=[
+            (
+                lambda: lax.reduce_window((x32, x32[:1]), (np.float32(0),) * 2, lambda a, b: a, (1, 1)),
+                TypeError,
+                r"reduce_window: operands must have one shape, .*f32\[4,3\].*f32\[1,3\]",
+            )
+        ],
     ),
     Op(
         "select_and_gather_add",

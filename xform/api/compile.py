@@ -132,9 +132,11 @@ class JitFunction:
         operands = [*entry.consts, *leaves]
         if state.trace is not None or any(isinstance(x, Tracer) for x in operands):
             return entry.out_tree.unflatten(jit_p.bind(*operands, jaxpr=entry.closed, name=self._name))
-        if self._backend == "numpy" or state.debug_nans or state.debug_infs:
+        if state.debug_nans or state.debug_infs:
             return entry.out_tree.unflatten(eval_jaxpr(entry.closed.jaxpr, entry.closed.consts, *operands))
         bound = _bind_consts(entry)
+        if self._backend == "numpy":
+            return entry.out_tree.unflatten(host.run(bound, leaves))
         if self._plain and host.prefers_host(bound) and all(x._device is None for x in operands):
             xla.require()
             if key is not None:

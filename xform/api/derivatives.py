@@ -282,6 +282,11 @@ class LinearFunction:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.jaxpr})"
 
+    @property
+    def out_nzs(self) -> Any:
+        """Which results have a derivative that isn't known to be zero, in their structure."""
+        return self.info[3].unflatten(self.info[5])
+
 
 class Pushforward(LinearFunction):
     """Maps tangents of the inputs to tangents of the results."""
@@ -336,9 +341,12 @@ tree.register_pytree_node(Pushforward, _flatten_linear, lambda aux, consts: Push
 tree.register_pytree_node(Pullback, _flatten_linear, lambda aux, consts: Pullback(aux[0], list(consts), aux[1]))
 
 
-def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any, Any, Jaxpr, list[Any], tuple]:
+def _linearized(
+    name: str, fun: Any, primals: tuple, has_aux: bool, in_nzs: Any
+) -> tuple[Any, Any, Jaxpr, list[Any], tuple]:
     check_callable(name, fun)
     leaves, treedef = flat_arrays(name, primals)
+    wanted = [True] * len(leaves) if in_nzs is None else tree.flatten_axes(f"{name} in_nzs", treedef, tuple(in_nzs))
     trees: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
@@ -350,7 +358,7 @@ def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any
         trees[:] = [out_tree, aux_tree, len(outs)]
         return [*outs, *extra]
 
-    differentiate = [get_aval(x).inexact for x in leaves]
+    differentiate = [get_aval(x).inexact and bool(w) for x, w in zip(leaves, wanted, strict=True)]
     found = reverse.linearize(flat, leaves, differentiate)
     out_tree, aux_tree, n = trees
     nonzero_out = found.nonzero_out[:n]
@@ -369,8 +377,26 @@ def _linearized(name: str, fun: Any, primals: tuple, has_aux: bool) -> tuple[Any
 
 
 @api_boundary
-def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = None,
+    in_nzs: Any = None,
+) -> Any:
     """Value of `fun` and its pullback, the function from cotangents of the result to cotangents of the arguments.
+
+    The pullback is a pytree whose leaves are the residuals, so that it may be returned from `jit`.
+
+    Parameters
+    ----------
+    fun : function of pytrees of arrays
+    *primals : its arguments
+    has_aux : bool
+        Whether `fun` returns a pair of its result and auxiliary data.
+    in_nzs : tuple of bools, or of pytrees of them, optional
+        Which arguments are differentiated, by default all; the cotangents of the others are zero.
 
     Returns
     -------
@@ -385,16 +411,19 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     """
     if reduce_axes:
         raise NotImplementedError("vjp: reduce_axes is not supported")
-    out, aux, jaxpr, consts, info = _linearized("vjp", fun, primals, has_aux)
+    if saveable_args is not None:
+        raise NotImplementedError("vjp: saveable_args is not supported; see checkpoint")
+    out, aux, jaxpr, consts, info = _linearized("vjp", fun, primals, has_aux, in_nzs)
     pullback = Pullback(jaxpr, consts, info)
     return (out, pullback, aux) if has_aux else (out, pullback)
 
 
 @api_boundary
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_nzs: Any = None) -> Any:
     """Value of `fun` and its linear approximation there, a function of tangents.
 
-    Unlike `jvp` it computes the nonlinear part once, for any number of tangents.
+    Unlike `jvp` it computes the nonlinear part once, for any number of tangents. `in_nzs`, a tuple of bools or of
+    pytrees of them, tells which arguments have tangents that may be other than zero, by default all.
 
     Examples
     --------
@@ -403,7 +432,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     >>> float(push(1.0)), float(push(0.5))
     (6.0, 3.0)
     """
-    out, aux, jaxpr, consts, info = _linearized("linearize", fun, primals, has_aux)
+    out, aux, jaxpr, consts, info = _linearized("linearize", fun, primals, has_aux, in_nzs)
     push = Pushforward(jaxpr, consts, info)
     return (out, push, aux) if has_aux else (out, push)
 

@@ -25,7 +25,8 @@ def jet(
 ) -> tuple[Any, Any]:
     """Taylor mode: derivatives of `fun` along a curve, of all orders at once.
 
-    Where n nested `jvp` need 2^n times the operations of `fun`, `jet` needs O(n^2), in O(n) equations.
+    Where n nested `jvp` need 2^n times the operations of `fun`, `jet` needs O(n^2), in O(n) equations. (It takes O(n^2)
+    equations for what doesn't satisfy a simple differential equation, as `lgamma` and powers with variable exponents.)
 
     Parameters
     ----------

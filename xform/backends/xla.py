@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from xform.backends import disk_cache, xla_runtime
-from xform.backends.xla_runtime import Device, available, configure, devices, lapack_ready, require
+from xform.backends.xla_runtime import Device, available, configure, devices, kernels_ready, require
 
 __all__ = [
     "Executable",
@@ -54,7 +54,6 @@ __all__ = [
     "get_shards",
     "is_deleted",
     "is_ready",
-    "lapack_ready",
     "put",
     "put_shards",
     "require",
@@ -445,8 +444,7 @@ def _load_or_compile(text: str, program: str, devices: tuple[Device, ...], optio
 
 def _compile(text: str, devices: tuple[Device, ...], options: Any) -> Any:
     global compile_count
-    if "lapack_" in text and devices[0].platform == "cpu":
-        lapack_ready()
+    kernels_ready(text, devices[0].platform)
     try:
         loaded = devices[0].client.compile_and_load(text, _device_list(devices), options)
     except RuntimeError as error:
@@ -471,8 +469,7 @@ def _load_from_disk(directory: str, name: str, devices: tuple[Device, ...], opti
 
 
 def _deserialize(data: bytes, devices: tuple[Device, ...], options: Any) -> Any:
-    if b"lapack_" in data and devices[0].platform == "cpu":
-        lapack_ready()
+    kernels_ready(data, devices[0].platform)
     try:
         return devices[0].client.deserialize_executable(data, _device_list(devices), options)
     except RuntimeError as error:

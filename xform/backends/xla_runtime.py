@@ -165,6 +165,23 @@ def load() -> Any:
         return xla_client
 
 
+def kernels_ready(text: str | bytes, platform: str) -> None:
+    """Register the kernels that a program calls, if they are LAPACK's or cuSOLVER's."""
+    name = {"cpu": "lapack_", "gpu": "cusolver_", "cuda": "cusolver_"}.get(platform)
+    if name is not None and (name in text if isinstance(text, str) else name.encode() in text):
+        (lapack_ready if platform == "cpu" else cusolver_ready)()
+
+
+@functools.cache
+def cusolver_ready() -> None:
+    """Register the cuSOLVER kernels of jax's CUDA plugin with XLA; programs call them as `cusolver_*_ffi`."""
+    xla_client = load()
+    from jaxlib import gpu_solver
+
+    for name, target, api_version in gpu_solver.registrations()["CUDA"]:
+        xla_client.register_custom_call_target(name, target, platform="CUDA", api_version=api_version)
+
+
 @functools.cache
 def lapack_ready() -> None:
     """Register jaxlib's LAPACK kernels with XLA; programs call them as custom calls `lapack_*_ffi`.

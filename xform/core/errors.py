@@ -5,6 +5,7 @@ May import: the standard library and `core.config`.
 
 import functools
 import os
+import re
 import types
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -58,6 +59,29 @@ def filtered_traceback(traceback: types.TracebackType | None) -> types.Traceback
     return out
 
 
+_NAMING = (["lax"], ["numpy"], ["random"])
+_NAMED = re.compile(r"\b(lax|numpy|random)\.\w")
+
+
+def name_function(error: Exception, function: Callable[..., Any]) -> None:
+    """Begin the message with the name of `function`, of lax, numpy or random, if it names none so far.
+
+    That is so where Python or a helper that serves many functions says what is wrong; not of what users' code raises.
+    """
+    package = function.__module__.split(".")[1:2]
+    if type(error) not in (TypeError, ValueError, IndexError, OverflowError) or package not in _NAMING:
+        return
+    message = error.args[0] if len(error.args) == 1 else None
+    if not isinstance(message, str) or _NAMED.search(message) or re.search(rf"\b{function.__name__}\b", message):
+        return
+    traceback = error.__traceback__
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(PACKAGE):
+            return
+        traceback = traceback.tb_next
+    error.args = (f"{package[0]}.{function.__name__}: {message}",)
+
+
 def api_boundary(function: _F) -> _F:
     """Decorate a public function so that errors leave it without the library's own frames.
 
@@ -69,6 +93,7 @@ def api_boundary(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            name_function(error, function)
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
 

@@ -1,7 +1,8 @@
 """Where in the user's program an equation or a tracer came from.
 
 A `Source` is the raw place (code object, instruction): recording one costs a walk up a few frames; it becomes text
-only when somebody prints it.
+only when somebody prints it. That of an operation on cotangents is the place of the operation that it belongs to, and
+says so.
 
 May import: the standard library and `core.errors`.
 """
@@ -12,7 +13,7 @@ from types import CodeType
 
 from xform.core.errors import PACKAGE
 
-Source = tuple[CodeType, int]
+Source = tuple[CodeType, int] | tuple[CodeType, int, str]
 
 # By id, as hashing a code object reads all of it; the object is kept, so that the id stays its own.
 _library: dict[int, tuple[bool, CodeType]] = {}
@@ -38,7 +39,7 @@ def current(depth: int = 1) -> Source | None:
 
 def line_of(source: Source) -> int:
     """Line number of a source."""
-    code, lasti = source
+    code, lasti = source[:2]
     for start, end, line in code.co_lines():
         if start <= lasti < end and line is not None:
             return line
@@ -50,4 +51,5 @@ def describe(source: Source | None) -> str:
     if source is None:
         return "unknown place"
     code = source[0]
-    return f"{os.path.basename(code.co_filename)}:{line_of(source)} ({code.co_name})"
+    where = f"{os.path.basename(code.co_filename)}:{line_of(source)} ({code.co_name})"
+    return f"{where}, in the {source[2]} pass" if len(source) > 2 else where

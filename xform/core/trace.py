@@ -179,6 +179,8 @@ class Primitive:
         How the operation looks to reverse mode; derived from `jvp` unless it holds jaxprs.
     transpose : (cotangents, *args, **params) -> list of cotangents or None
         For linear operations; the arguments it is linear in are `Linear` placeholders.
+    transpose_marked : the same, optional
+        For cotangents that are marked (see `interpreters.marks`).
     batch : (axis, args, dims, **params) -> (out, dims out)
         On operands with an additional axis at `dims` (None: not batched).
     depends : (aval or avals, operands, **params) -> matrices or results, optional
@@ -194,6 +196,7 @@ class Primitive:
     jet: Callable[..., Any]
     linearize: Callable[..., Any]
     transpose: Callable[..., Any]
+    transpose_marked: Callable[..., Any]
     batch: Callable[..., Any]
     lower: Callable[..., Any]
     dce: Callable[..., Any]
@@ -208,6 +211,10 @@ class Primitive:
 
     # Whether it is not merged with an equal operation, as common subexpressions are.
     stays_apart = False
+
+    # What its transpose puts into cotangents that must not meet 0 * inf, of all operands or of each: see
+    # `interpreters.marks`.
+    marks: int | tuple[int, ...] = 0
 
     # What it costs to compute an element of the result again, where to keep a byte of it costs 1: see
     # `interpreters.residuals`, and `lax.costs` for the table.

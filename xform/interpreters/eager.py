@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import ArrayImpl, host_value
+from xform.core.array import ArrayImpl, get_aval, host_value
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
+from xform.core.source import current as current_source
+from xform.core.source import describe
 from xform.core.trace import Primitive
 
 _programs: dict[Any, ClosedJaxpr] = {}
@@ -47,17 +49,25 @@ def _is_elsewhere(x: Any) -> bool:
 
 def _evaluate_checked(primitive: Primitive, args: Sequence[Any], out: Any, params: dict[str, Any]) -> Any:
     """Evaluate on the host and raise at the first NaN or infinity."""
+    operands = [host_value(a) for a in args]
     with np.errstate(all="ignore"):
-        result = primitive.host(*[host_value(a) for a in args], **params)
+        result = primitive.host(*operands, **params)
     results = result if primitive.multiple_results else [result]
     for r in results:
-        if dtypes.issubdtype(r.dtype, np.inexact):
-            for on, test, what in (
-                (state.debug_nans, np.isnan, "NaN"),
-                (state.debug_infs, np.isinf, "infinity"),
-            ):
-                if on and test(r).any():
-                    raise FloatingPointError(f"{what} in the result of '{primitive}'")
+        for on, test, what in ((state.debug_nans, _isnan, "NaN"), (state.debug_infs, _isinf, "infinity")):
+            if on and test(r):
+                made = "" if any(test(x) for x in operands) else ", whose operands have none"
+                where = describe(state.source or current_source(2))
+                shapes = ", ".join(get_aval(a).str_short() for a in args)
+                raise FloatingPointError(f"{what} in the result of '{primitive}' of {shapes}{made}, at {where}")
     avals = out if primitive.multiple_results else [out]
     arrays = [ArrayImpl(r, None, a) for r, a in zip(results, avals, strict=True)]
     return arrays if primitive.multiple_results else arrays[0]
+
+
+def _isnan(x: Any) -> bool:
+    return dtypes.issubdtype(x.dtype, np.inexact) and bool(np.isnan(x).any())
+
+
+def _isinf(x: Any) -> bool:
+    return dtypes.issubdtype(x.dtype, np.inexact) and bool(np.isinf(x).any())

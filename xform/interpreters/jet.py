@@ -28,6 +28,8 @@ from xform.core.array import get_aval
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_zero, zero_of
 
+STEP = 16
+
 
 class Hooks:
     """The array operations that series need; `xform.lax` fills them in."""
@@ -173,9 +175,11 @@ class JetTrace(Trace):
 
     def computed(self, series: Series) -> Any:
         """A tracer of a series all of whose coefficients are computed."""
-        # From the highest on: what can compute several coefficients at once learns how many.
-        terms = [series[k] for k in range(self.order, 0, -1)]
-        return self.known(series[0], terms[::-1])
+        # From high to low, so that what can compute several coefficients at once learns how many; but in steps, since
+        # each asks for the one before, and Python's stack is finite.
+        for k in (*range(STEP, self.order, STEP), self.order):
+            _ = series[k]
+        return self.known(series[0], [series[k] for k in range(1, self.order + 1)])
 
     def known(self, primal: Any, terms: Sequence[Any]) -> Any:
         """A tracer of given coefficients, unless they are all zero."""

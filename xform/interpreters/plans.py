@@ -24,6 +24,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Primitive, staging
 from xform.interpreters import reverse
 from xform.interpreters.host import host_function
+from xform.interpreters.marks import INFINITE, marks_in
 from xform.interpreters.reverse import LinearizeTracer
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, is_zero
@@ -45,7 +46,17 @@ class Function:
 class Plan:
     """An operation, linearized for operands of given types, some of which are differentiated."""
 
-    __slots__ = ("_backwards", "forward", "nonzero_out", "operands", "out_avals", "split", "tangent_avals")
+    __slots__ = (
+        "_backwards",
+        "forward",
+        "marks",
+        "nonzero_out",
+        "operands",
+        "out_avals",
+        "settles",
+        "split",
+        "tangent_avals",
+    )
 
     def __init__(self, closed: ClosedJaxpr, nonzero: tuple[bool, ...]):
         with staging(None):
@@ -63,23 +74,33 @@ class Plan:
             )
         )
         self._backwards: dict[Any, Callable[..., tuple]] = {}
+        self.marks = marks_in(split.linear.jaxpr.eqns)
+        self.settles = bool(split.residuals)  # infinite cotangents, by a multiplication
 
     def __repr__(self) -> str:
         return f"<plan of {self.split.forward.jaxpr.name}>"
 
-    def transposed(self, nonzero_ct: tuple[bool, ...]) -> ClosedJaxpr:
+    def transposed(self, nonzero_ct: tuple[bool, ...], mark: int = 0) -> ClosedJaxpr:
         """The program from residuals and nonzero cotangents to the cotangents of the differentiated operands."""
         n = len(self.split.residuals)
         linear = (False,) * n + (True,) * (len(self.split.linear.in_avals) - n)
-        return reverse.transpose_jaxpr(self.split.linear, linear, nonzero_ct, True)[0]
+        outer, state.marks = state.marks, mark
+        try:
+            return reverse.transpose_jaxpr(self.split.linear, linear, nonzero_ct, True)[0]
+        finally:
+            state.marks = outer
 
-    def backward(self, nonzero_ct: tuple[bool, ...]) -> Callable[..., tuple]:
+    def backward(self, nonzero_ct: tuple[bool, ...], mark: int = 0) -> Callable[..., tuple]:
         """The same, as a function of ndarrays."""
-        found = self._backwards.get(nonzero_ct)
+        found = self._backwards.get((nonzero_ct, mark))
         if found is None:
             with staging(None):
-                found = self._backwards[nonzero_ct] = host_function(self.transposed(nonzero_ct))
+                found = self._backwards[nonzero_ct, mark] = host_function(self.transposed(nonzero_ct, mark))
         return found
+
+    def passed_on(self, mark: int) -> int:
+        """The mark of cotangents behind this operation."""
+        return (mark & ~INFINITE if self.settles else mark) | self.marks
 
 
 class LinearCall(Primitive):
@@ -87,6 +108,8 @@ class LinearCall(Primitive):
 
     It is never bound in another interpretation: applied to anything but a tape, it is its linear program.
     """
+
+    remembers_types = False
 
     def bind(self, *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:
         linear = plan.split.linear
@@ -113,7 +136,7 @@ class LinearCallEqn(Eqn):
 
 
 def _transpose(cts: Sequence[Any], *tangents: Any, plan: Plan, residuals: Sequence[Any]) -> list[Any]:
-    transposed = plan.transposed(tuple(not is_zero(ct) for ct in cts))
+    transposed = plan.transposed(tuple(not is_zero(ct) for ct in cts), state.marks)
     known = [ct for ct in cts if not is_zero(ct)]
     return eval_jaxpr(transposed.jaxpr, transposed.consts, *map(ArrayImpl, residuals), *known)
 
@@ -307,6 +330,11 @@ _MET = 3
 _LONGEST = 5000
 
 
+def clear_cache() -> None:
+    """Forget the programs of ways back; plans stay with their operations."""
+    _programs.clear()
+
+
 def pull_back(trace: Any, numbers: Sequence[int], cotangents: Sequence[Any]) -> Any:
     """Cotangents of the trace's inputs from those of results, if there is a program for it; else NotImplemented."""
     calls = trace.calls
@@ -339,11 +367,11 @@ def _program_of(n_inputs: int, calls: list[Any], numbers: Sequence[int]) -> Call
     """Python code that transposes call by call. It takes the residuals off the end of their list, to let them go."""
     scope: dict[str, Any] = {}
     lines = [f"def program(residuals, {', '.join(f'ct{i}' for i in range(len(numbers)))}):", "pop = residuals.pop"]
-    found: set[int] = set()
+    found: dict[int, int] = {}  # the cotangents that there are, and their marks
 
-    def add(number: int, value: str) -> None:
+    def add(number: int, value: str, mark: int = 0) -> None:
         lines.append(f"c{number} = c{number} + {value}" if number in found else f"c{number} = {value}")
-        found.add(number)
+        found[number] = found.get(number, 0) | mark
 
     for i, number in enumerate(numbers):
         add(number, f"ct{i}")
@@ -354,12 +382,16 @@ def _program_of(n_inputs: int, calls: list[Any], numbers: Sequence[int]) -> Call
             lines.append("pop()")
             continue
         rule = f"f{len(scope)}"
-        scope[rule] = plan.backward(mask)
+        mark = 0
+        for i in outs:
+            mark |= found.get(i, 0)
+        scope[rule] = plan.backward(mask, mark)
+        mark = plan.passed_on(mark)
         cts = [f"c{i}" for i in outs if i in found]
         lines.append(f"{''.join(f't{i}, ' for i in range(len(operands)))} = {rule}(*pop(), {', '.join(cts)})")
         lines.append(f"del {', '.join(cts)}")
         for i, number in enumerate(operands):
-            add(number, f"t{i}")
+            add(number, f"t{i}", mark)
     lines.append(f"return ({''.join(f'c{i}, ' if i in found else 'None, ' for i in range(n_inputs))})")
     exec(compile("\n    ".join(lines), "<backward pass>", "exec"), scope)
     return scope["program"]
@@ -368,7 +400,7 @@ def _program_of(n_inputs: int, calls: list[Any], numbers: Sequence[int]) -> Call
 _ONE = (True,)
 
 
-def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
+def walk_back(eqns: list[Eqn], cts: dict[int, Any], marks: dict[int, int]) -> None:
     """Take linear calls off the end of the tape and transpose them, as long as their cotangents are on the host.
 
     Cotangents are ndarrays here.
@@ -389,7 +421,8 @@ def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
             if not isinstance(host, NDARRAYS):
                 cts[key] = ct
                 return
-            outs = eqn.plan.backward(_ONE)(*eqn.residuals, host)
+            mark = marks.pop(key, 0) if marks else 0
+            outs = eqn.plan.backward(_ONE, mark)(*eqn.residuals, host)
         else:
             found = [get(id(v)) for v in outvars]
             hosts = [ct._host if type(ct) is ArrayImpl else ct for ct in found if ct is not None]
@@ -398,12 +431,18 @@ def walk_back(eqns: list[Eqn], cts: dict[int, Any]) -> None:
             for v in outvars:
                 pop(id(v), None)
             mask = tuple([ct is not None for ct in found])
-            outs = eqn.plan.backward(mask)(*eqn.residuals, *hosts) if hosts else ()
+            mark = 0
+            for v in outvars:
+                mark |= marks.pop(id(v), 0)
+            outs = eqn.plan.backward(mask, mark)(*eqn.residuals, *hosts) if hosts else ()
         eqns.pop()
+        mark = eqn.plan.passed_on(mark)
         for var, out in zip(eqn.invars, outs):
             key = id(var)
             previous = get(key)
             cts[key] = out if previous is None else previous + out
+            if mark:
+                marks[key] = marks.get(key, 0) | mark
 
 
 reverse.Shortcuts.process = staticmethod(process)

@@ -20,6 +20,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_ja
 from xform.core.source import current as current_source
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.forward import split_tracers, with_consts
+from xform.interpreters.marks import marks_of, passed_on
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero, zero_of
 
@@ -154,7 +155,7 @@ class LinearizeTrace(Trace):
                 return out
         primals, tangents = self.split(args)
         rule = primitive.__dict__.get("linearize") or primitive.jvp
-        if state.trace is None or state.source is not None:
+        if state.source is not None or (state.trace is None and not (state.debug_nans or state.debug_infs)):
             out, tangent_out = rule(primals, tangents, **params)
         else:  # what the rule stages, on the tape too, stands for the operation that the user wrote
             state.source = current_source(3)
@@ -231,22 +232,22 @@ def linearize(
         return Linearized(trace, outs)
 
 
-def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], cotangents: Sequence[Any], mark: int = 0) -> list[Any]:
     """Transpose a linear jaxpr: cotangents of its results in, of its inputs out (`Zero` or arrays).
 
-    Equations that don't depend on the inputs are evaluated first.
+    Equations that don't depend on the inputs are evaluated first. `mark` is that of the cotangents.
     """
     values: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
-    linear_eqns = list(jaxpr.eqns) if jaxpr.is_tape else _evaluate_known(jaxpr, values)
     cts: dict[int, Any] = {}
-    for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
-        if type(ct) is not Zero and type(var) is not Literal and id(var) not in values:
-            cts[id(var)] = add_tangents(cts.get(id(var)), ct)
-    outer_source, token = state.source, quiet_begin()
+    outer, token = (state.source, state.marks), quiet_begin()
     try:
-        _walk_back(linear_eqns, values, cts)
+        linear_eqns = list(jaxpr.eqns) if jaxpr.is_tape else _evaluate_known(jaxpr, values)
+        for var, ct in zip(jaxpr.outvars, cotangents, strict=True):
+            if type(ct) is not Zero and type(var) is not Literal and id(var) not in values:
+                cts[id(var)] = add_tangents(cts.get(id(var)), ct)
+        _walk_back(linear_eqns, values, cts, dict.fromkeys(cts, mark) if mark else {})
     finally:
-        state.source = outer_source
+        state.source, state.marks = outer
         quiet_end(token)
     return [_as_array(cts[id(v)]) if id(v) in cts else Zero(v.aval) for v in jaxpr.invars]
 
@@ -261,6 +262,7 @@ def _evaluate_known(jaxpr: Jaxpr, values: dict[int, Any]) -> list[Eqn]:
             linear.update([id(v) for v in eqn.outvars])
         else:
             inputs = [v.val if type(v) is Literal else values[id(v)] for v in eqn.invars]
+            state.source = eqn.source
             out = eqn.primitive.bind(*inputs, **eqn.params)
             outs = out if eqn.primitive.multiple_results else [out]
             values.update([(id(v), o) for v, o in zip(eqn.outvars, outs, strict=True)])
@@ -274,13 +276,13 @@ def _as_array(ct: Any) -> Any:
 _UNKNOWN: Any = object()
 
 
-def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> None:
-    """Transpose equation by equation, from the last one, adding up cotangents in `cts`."""
+def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any], marks: dict[int, int]) -> None:
+    """Transpose equation by equation, from the last one, adding up cotangents in `cts`, and `marks` of them."""
     pop, get, known = cts.pop, cts.get, values.get
     shortcut = Shortcuts.walk_back if state.fast else None
     while eqns:
         if shortcut is not None:
-            shortcut(eqns, cts)
+            shortcut(eqns, cts, marks)
             if not eqns:
                 break
         eqn = eqns.pop()  # lets the residuals go as we walk
@@ -303,13 +305,27 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any]) -> 
             else:
                 value = known(id(v), _UNKNOWN)
                 args.append(Linear(v.aval) if value is _UNKNOWN else value)
-        state.source = eqn.source
-        outs = primitive.transpose(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
-        for var, ct_in in zip(eqn.invars, outs, strict=True):
+        state.source = source = eqn.source
+        if source is not None and len(source) == 2:
+            state.source = (*source, "backward")
+        rule, mark = primitive.transpose, 0
+        if marks:
+            for v in outvars:
+                mark |= marks.pop(id(v), 0)
+            if mark:
+                rule = primitive.__dict__.get("transpose_marked", rule)
+        state.marks = mark
+        outs = rule(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
+        mark = passed_on(primitive, mark) if mark else 0
+        own = primitive.marks or not primitive.remembers_types
+        for i, (var, ct_in) in enumerate(zip(eqn.invars, outs, strict=True)):
             if ct_in is not None and type(ct_in) is not Zero:
                 key = id(var)
                 previous = get(key)
                 cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
+                new = mark | marks_of(eqn, i) if own else mark
+                if new:
+                    marks[key] = marks.get(key, 0) | new
 
 
 # Jaxprs inside of operations.
@@ -369,15 +385,22 @@ def linearize_jaxpr(
     return LinearizedJaxpr(with_consts(jaxpr, consts), linear, split["nonzero_out"], split["residuals"])
 
 
-@cached_on_jaxpr
 def transpose_jaxpr(
     closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_ct: tuple[bool, ...], instantiate_out: bool = False
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     """The transpose of a jaxpr that is linear in some inputs.
 
     The result maps the other inputs, then the nonzero cotangents of the results, to the nonzero cotangents of the
-    linear inputs; which those are is returned too (all, with `instantiate_out`).
+    linear inputs; which those are is returned too (all, with `instantiate_out`). The cotangents have the marks of those
+    that an operation is being transposed for.
     """
+    return _transpose_jaxpr(closed, linear, nonzero_ct, instantiate_out, state.marks)
+
+
+@cached_on_jaxpr
+def _transpose_jaxpr(
+    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_ct: tuple[bool, ...], instantiate_out: bool, mark: int
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     nonzero_out: tuple[bool, ...] = ()
 
     def program(*args: Any) -> list[Any]:
@@ -393,7 +416,7 @@ def transpose_jaxpr(
                 constvars.append(var)
                 consts.append(next(known))
         cts = [next(rest) if nz else Zero(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True)]
-        outs = backward_pass(Jaxpr(constvars, invars, jaxpr.outvars, jaxpr.eqns), consts, cts)
+        outs = backward_pass(Jaxpr(constvars, invars, jaxpr.outvars, jaxpr.eqns), consts, cts, mark)
         if instantiate_out:
             outs = [instantiate(ct) for ct in outs]
         nonzero_out = tuple(not is_zero(ct) for ct in outs)

@@ -18,12 +18,14 @@ from xform.core.errors import api_boundary
 from xform.interpreters.jet import Hooks as JetHooks
 from xform.interpreters.jet import JetTrace, Series, bilinear, implicit, linear, locally_linear
 from xform.interpreters.lowering import Context, Value, lower_as
+from xform.interpreters.marks import INFINITE, ZEROS
 from xform.interpreters.tangents import Hooks as TangentHooks
 from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
 from xform.lax.families import Hooks as FamilyHooks
 from xform.lax.families import (
     apply,
+    check_kind,
     compare,
     constant,
     elementwise,
@@ -150,6 +152,40 @@ sum_of_products_p = elementwise(
 sum_of_products_p.jvp = _products_jvp
 
 
+# A product in which zero annihilates everything, infinities and NaN too: of a tangent or cotangent that is marked (see
+# `interpreters.marks`), the first operand, and a coefficient; or of a tangent and a coefficient that may be infinite.
+
+
+def _zero_product_host(x: Any, y: Any) -> Any:
+    return np.where((x == 0) | (y == 0), np.zeros((), x.dtype), x * y)
+
+
+def _zero_product_lower(ctx: Context, x: Value, y: Value) -> Value:
+    zero = ctx.full(x.shape, 0, x.dtype)
+    is_zero = [compare(ctx, v, zero, "EQ") for v in (x, y)]
+    either = ctx.op("or", is_zero, is_zero[0].aval)
+    return ctx.op("select", [either, zero, ctx.op("multiply", [x, y], ctx.out)], ctx.out)
+
+
+def _zero_product_transpose(ct: Any, x: Any, y: Any) -> list[Any]:
+    if is_linear(x):
+        return [unbroadcast(zero_product_p.bind(ct, y), x), None]
+    return [None, unbroadcast(zero_product_p.bind(ct, x), y)]
+
+
+zero_product_p = elementwise(
+    "zero_product",
+    _zero_product_host,
+    accepts="inexact",
+    jvp=[lambda g, ans, x, y: zero_product_p.bind(g, y), lambda g, ans, x, y: zero_product_p.bind(x, g)],
+    transpose=_zero_product_transpose,
+    lower=_zero_product_lower,
+)
+zero_product_p.transpose_marked = _zero_product_transpose
+zero_product_p.marks = (INFINITE, ZEROS)
+mul_p.transpose_marked = _zero_product_transpose
+
+
 # Integer division truncates towards zero. As in XLA, x / 0 is -1 (all bits set) with remainder x, and the smallest
 # number by -1 is itself with remainder 0.
 
@@ -217,6 +253,10 @@ div_p = elementwise(
     jet=lambda p: implicit(p, 1, 0, sum_of_products),
     lower=_lower_integer_safely("divide"),
 )
+div_p.transpose_marked = lambda ct, x, y: [
+    unbroadcast(zero_product_p.bind(ct, div_p.bind(constant(ct, 1), y)), x),
+    None,
+]
 JetHooks.divide = lambda x, k: div_p.bind(x, constant(x, k))
 
 
@@ -510,4 +550,8 @@ def imag(x: Any) -> Any:
 @api_boundary
 def conj(x: Any) -> Any:
     """Elementwise complex conjugate; of real numbers, themselves as complex ones."""
-    return apply(conj_p, x) if get_aval(x).dtype.kind == "c" else as_complex(x)
+    aval = get_aval(x)
+    if aval.dtype.kind == "c":
+        return apply(conj_p, x)
+    check_kind("conj", [aval], "inexact")
+    return as_complex(x)

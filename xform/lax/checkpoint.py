@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xform.core import tree
+from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr, eval_jaxpr
 from xform.core.trace import Primitive
@@ -78,6 +79,7 @@ def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
         read = lambda v: v.val if type(v) is Literal else env[id(v)]  # noqa: E731
         for eqn in jaxpr.eqns:
             values = [read(v) for v in eqn.invars]
+            state.source = eqn.source
             if eqn.primitive is jit_p:
                 inner = eqn.params["jaxpr"]
                 outs = evaluate(inner.jaxpr, inner.consts, *values)
@@ -87,9 +89,13 @@ def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
             env.update({id(v): o for v, o in zip(eqn.outvars, outs, strict=True)})
         return [read(v) for v in jaxpr.outvars]
 
-    inlined, consts = trace_to_closed(
-        lambda *xs: evaluate(closed.jaxpr, closed.consts, *xs), closed.in_avals, closed.jaxpr.name
-    )
+    outer = state.source
+    try:
+        inlined, consts = trace_to_closed(
+            lambda *xs: evaluate(closed.jaxpr, closed.consts, *xs), closed.in_avals, closed.jaxpr.name
+        )
+    finally:
+        state.source = outer
     jaxpr = inlined.jaxpr
     n = len(consts)
     jaxpr.constvars, jaxpr.invars = [*jaxpr.constvars, *jaxpr.invars[:n]], jaxpr.invars[n:]

@@ -14,6 +14,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value
+from xform.interpreters.marks import ZEROS
 from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax import families
 from xform.lax.families import as_operands, elementwise, narrow_integers
@@ -115,6 +116,7 @@ select_n_p.host = _select_host
 select_n_p.jvp = _select_jvp
 select_n_p.jet = locally_linear(select_n_p)
 select_n_p.transpose = _select_transpose
+select_n_p.marks = ZEROS
 select_n_p.batch = _select_batch
 select_n_p.lower = _select_lower
 

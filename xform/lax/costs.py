@@ -18,16 +18,32 @@ IN_PASSING = [
     *(ar.real_p, ar.imag_p, ar.complex_p, ar.conj_p),
     *(bw.and_p, bw.or_p, bw.xor_p, bw.not_p),
     *(cp.eq_p, cp.ne_p, cp.lt_p, cp.le_p, cp.gt_p, cp.ge_p, cp.select_n_p, cp.clamp_p),
-    *(powers.square_p, powers.integer_pow_p, rounding.is_finite_p, rounding.floor_p, rounding.ceil_p),
+    *(
+        powers.square_p,
+        powers.one_minus_square_p,
+        powers.integer_pow_p,
+        rounding.is_finite_p,
+        rounding.floor_p,
+        rounding.ceil_p,
+    ),
     *(shapes.convert_element_type_p, shapes.broadcast_in_dim_p, shapes.reshape_p, shapes.squeeze_p),
-    *(shapes.transpose_p, shapes.rev_p, shapes.iota_p, slicing.slice_p, identities.stop_gradient_p),
+    *(
+        shapes.transpose_p,
+        shapes.rev_p,
+        shapes.iota_p,
+        slicing.slice_p,
+        slicing.pad_p,
+        slicing.concatenate_p,
+        identities.stop_gradient_p,
+    ),
     *(reductions.reduce_sum_p, reductions.reduce_max_p, reductions.reduce_min_p),
 ]
-# Some nanoseconds an element.
+# A division or a root, and a polynomial or two.
+QUOTIENTS = [ar.div_p, powers.sqrt_p, powers.rsqrt_p]
 WITH_WORK = [
-    *(ar.div_p, powers.sqrt_p, powers.rsqrt_p, tr.exp_p, tr.exp2_p, tr.expm1_p, tr.log_p, tr.log1p_p),
+    *(tr.exp_p, tr.exp2_p, tr.expm1_p, tr.log_p, tr.log1p_p),
     *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p),
 ]
-for costs, primitives in ((0.5, IN_PASSING), (6.0, WITH_WORK)):
+for costs, primitives in ((0.5, IN_PASSING), (2.0, QUOTIENTS), (4.0, WITH_WORK)):
     for primitive in primitives:
         primitive.cost_again = costs

@@ -8,7 +8,6 @@ a factor are cumulative products.
 May import: the other modules of `lax`, control flow included.
 """
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -356,7 +355,7 @@ reduce_prod_p.jvp = _prod_jvp
 
 def _bind(p: Primitive, operand: Any, axis: int, reverse: bool) -> Any:
     aval = get_aval(operand)
-    (axis,) = check_axes(p.name, operator.index(axis), aval.ndim, aval.str_short())
+    (axis,) = check_axes(p.name, (axis,), aval.ndim, aval.str_short())
     return p.bind(operand, axis=axis, reverse=bool(reverse))
 
 
@@ -472,7 +471,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
 def _axis_of(x: Any, axis: int) -> int:
     aval = get_aval(x)
-    return check_axes("associative_scan", operator.index(axis), aval.ndim, aval.str_short())[0]
+    return check_axes("associative_scan", (axis,), aval.ndim, aval.str_short())[0]
 
 
 def _interleave(even: Any, odd: Any, axis: int) -> Any:

@@ -1,6 +1,6 @@
 """`dot_general`: every product of arrays that sums over some axes and keeps others as batches.
 
-May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.precision`.
+May import: `lax.families`, `lax.arithmetic`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.precision`.
 """
 
 import functools
@@ -20,7 +20,7 @@ from xform.interpreters.jet import bilinear
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
-from xform.lax.arithmetic import mul_p
+from xform.lax.arithmetic import mul_p, zero_product_p
 from xform.lax.families import as_operands
 from xform.lax.precision import ALGORITHMS, PrecisionLike, algorithm_attribute, algorithm_types, canonical_precision
 from xform.lax.reductions import accumulator, reduce_sum_p
@@ -51,8 +51,8 @@ def _dot_types(
             )
     families.check_same_dtype("dot_general", [x, y])
     if isinstance(precision, ALGORITHMS):
-        if "c" in (dtypes.kinds[x.dtype], dtypes.kinds[preferred_element_type or x.dtype]):
-            raise TypeError(f"lax.dot_general: {precision!r} is an algorithm for real operands, got {x.str_short()}")
+        if {dtypes.kinds[x.dtype], dtypes.kinds[preferred_element_type or x.dtype]} != {"f"}:
+            raise TypeError(f"lax.dot_general: {precision!r} is an algorithm for floats, got {x.str_short()}")
     elif preferred_element_type is not None:
         check_preferred("dot_general", x.dtype, preferred_element_type)
     shape = [x.shape[d] for d in xb]
@@ -153,6 +153,29 @@ def _dot_transpose(
     if permutation is not None:
         out = transpose_p.bind(out, permutation=permutation)
     out = convert(out, linear.aval.dtype)
+    return [out, None] if to_lhs else [None, out]
+
+
+def _dot_transpose_marked(ct: Any, x: Any, y: Any, *, dimension_numbers: Dimensions, **params: Any) -> list[Any]:
+    """Where there is nothing to contract, a product in which zero annihilates everything."""
+    to_lhs = is_linear(x)
+    linear, known = (x, y) if to_lhs else (y, x)
+    (contract, batch), (other, other_batch) = (
+        [side[0 if to_lhs else 1] for side in dimension_numbers],
+        [side[1 if to_lhs else 0] for side in dimension_numbers],
+    )
+    aval = linear.aval
+    if len(other) + len(other_batch) < get_aval(known).ndim:
+        return _dot_transpose(ct, x, y, dimension_numbers=dimension_numbers, **params)
+    places = dict(zip([*other, *other_batch], [*contract, *batch], strict=True))
+    known = convert(known, get_aval(ct).dtype)
+    permutation = tuple(sorted(places, key=places.__getitem__))
+    known = transpose_p.bind(known, permutation=permutation)
+    known = broadcast_in_dim_p.bind(known, shape=aval.shape, broadcast_dimensions=tuple(sorted(places.values())))
+    axes = [*batch, *_free(aval.ndim, contract, batch)]
+    ct = transpose_p.bind(ct, permutation=tuple(int(i) for i in np.argsort(axes)))
+    ct = broadcast_in_dim_p.bind(ct, shape=aval.shape, broadcast_dimensions=tuple(sorted(axes)))
+    out = convert(zero_product_p.bind(ct, known), aval.dtype)
     return [out, None] if to_lhs else [None, out]
 
 
@@ -258,6 +281,7 @@ dot_general_p.host = _dot_host
 dot_general_p.jvp = _dot_jvp
 dot_general_p.jet = bilinear(dot_general_p, _dot_sum)
 dot_general_p.transpose = _dot_transpose
+dot_general_p.transpose_marked = _dot_transpose_marked
 dot_general_p.batch = _dot_batch
 dot_general_p.lower = _dot_lower
 

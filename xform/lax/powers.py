@@ -13,9 +13,9 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.jet import JetTrace, Series, derivative, over, pairs, results
 from xform.interpreters.lowering import Context, Value
-from xform.interpreters.tangents import add_tangents, is_zero, zero_of
+from xform.interpreters.tangents import Zero, add_tangents, is_zero, zero_of
 from xform.lax.accuracy import Accuracy
-from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products
+from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products, zero_product_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
 from xform.lax.vector_math import vectorized
@@ -35,12 +35,20 @@ def _one_minus_square_lower(ctx: Context, x: Value) -> Value:
     return ctx.op("multiply", [ctx.op("subtract", [one, x], x.aval), ctx.op("add", [one, x], x.aval)], ctx.out)
 
 
+def _one_minus_square_jet(trace: JetTrace, x: Series) -> Series:
+    square = mul_p.jet(trace, x, x)
+    return Series(
+        one_minus_square_p.bind(x[0]), lambda k: square[k] if type(square[k]) is Zero else neg_p.bind(square[k])
+    )
+
+
 # Accurate near 1 and -1.
 one_minus_square_p = elementwise(
     "one_minus_square",
     lambda x: (1 - x) * (1 + x),
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(x, constant(ans, -2))),
+    jet=lambda p: _one_minus_square_jet,
     lower=_one_minus_square_lower,
     widen=True,
 )
@@ -63,7 +71,7 @@ sqrt_p = elementwise(
     "sqrt",
     np.sqrt,
     accepts="inexact",
-    jvp=lambda g, ans, x: mul_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    jvp=lambda g, ans, x: zero_product_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
     jet=lambda p: _sqrt_jet,
     lower="sqrt",
     lower_complex=lower_symmetric("sqrt"),
@@ -154,7 +162,8 @@ def _integer_pow_jvp(g: Any, ans: Any, x: Any, *, y: int) -> Any:
         return zero_of(ans)
     if y == 1:
         return g
-    return mul_p.bind(g, mul_p.bind(constant(ans, y), integer_pow_p.bind(x, y=y - 1)))
+    power = x if y == 2 else integer_pow_p.bind(x, y=y - 1)
+    return mul_p.bind(g, mul_p.bind(constant(ans, y), power))
 
 
 def _integer_pow_jet(trace: JetTrace, x: Series, *, y: int) -> Series:
@@ -216,7 +225,11 @@ def integer_pow(x: Any, y: int) -> Any:
     >>> lax.integer_pow(np.array([2.0, 4.0]), -2).tolist()
     [0.25, 0.0625]
     """
-    return apply(integer_pow_p, x, y=operator.index(y))
+    try:
+        exponent = operator.index(y)
+    except TypeError:
+        raise TypeError(f"lax.integer_pow: the exponent must be an int, got {y!r}; lax.pow takes others") from None
+    return apply(integer_pow_p, x, y=exponent)
 
 
 @api_boundary

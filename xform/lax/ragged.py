@@ -159,6 +159,8 @@ def _check(
     check(0 <= ragged < x.ndim, "the ragged axis must be one of lhs")
     check(all(0 <= d < x.ndim for d in (*xc, *xb)) and all(0 <= d < y.ndim for d in (*yc, *yb)), "axes out of range")
     check(dtypes.issubdtype(sizes.dtype, np.integer) and sizes.ndim > 0, "group_sizes must be an array of integers")
+    for kind, xd, yd in (("contracting", xc, yc), ("batch", xb, yb)):
+        check([x.shape[d] for d in xd] == [y.shape[d] for d in yd], f"{kind} axes must have equal lengths")
     groups = numbers.rhs_group_dimensions
     if ragged in free:
         fits = len(groups) == 1 and groups[0] in range(y.ndim) and groups[0] not in (*yc, *yb)

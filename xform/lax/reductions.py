@@ -4,7 +4,6 @@ May import: `lax.families`, `lax.shapes`, the elementwise modules, `lax.cumulati
 """
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -407,7 +406,7 @@ def _arg(p: Primitive, operand: Any, axis: Any, index_dtype: Any) -> Any:
     index_dtype = np.dtype(dtypes.canonicalize_dtype(index_dtype))
     if not dtypes.issubdtype(index_dtype, np.integer):
         raise TypeError(f"lax.{p.name}: index_dtype must be an integer dtype, got {index_dtype}")
-    axes = canonical_axes(p.name, operand, operator.index(axis))
+    axes = canonical_axes(p.name, operand, (axis,))
     return p.bind(operand, axes=axes, index_dtype=index_dtype)
 
 
@@ -493,6 +492,8 @@ def scalar_program(
     Returns the arrays, the initial values in their dtypes, the structure, the function of flat scalars, and its
     primitive's name if that is all it does.
     """
+    if not callable(computation):
+        raise TypeError(f"lax.{name}: computation must be a function of two scalars, got {computation!r}")
     xs, treedef = tree.flatten(operands)
     init, init_tree = tree.flatten(init_values)
     avals = [get_aval(x) for x in xs]

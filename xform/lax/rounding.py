@@ -172,5 +172,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     >>> float(lax.reduce_precision(1 / 3, exponent_bits=5, mantissa_bits=10)), float(np.float16(1 / 3))
     (0.333251953125, 0.333251953125)
     """
-    bits = {"exponent_bits": operator.index(exponent_bits), "mantissa_bits": operator.index(mantissa_bits)}
+    bits = {"exponent_bits": exponent_bits, "mantissa_bits": mantissa_bits}
+    try:
+        bits = {name: operator.index(n) for name, n in bits.items()}
+    except TypeError:
+        raise TypeError(f"lax.reduce_precision: exponent_bits and mantissa_bits are ints, got {bits}") from None
     return apply(reduce_precision_p, operand, **bits)

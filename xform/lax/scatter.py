@@ -350,6 +350,8 @@ def scatter_function(
         mode: str | GatherScatterMode | None = None,
     ) -> Any:
         operand, updates = families.as_operands(name, operand, updates)
+        if prepare is not None:
+            families.check_kind(name, [get_aval(operand), get_aval(updates)], "number")
         return p.bind(
             operand,
             scatter_indices,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from xform.core import tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
@@ -53,6 +54,8 @@ def scatter_apply(
     >>> lax.scatter_apply(np.ones(3), index, lambda v: 2 * v, numbers, update_shape=(3,)).tolist()
     [1.0, 4.0, 2.0]
     """
+    if not callable(func):
+        raise TypeError(f"lax.scatter_apply: func must be a function of a scalar, got {func!r}")
     numbers = ScatterDimensionNumbers(*(tuple(map(int, dims)) for dims in dimension_numbers))
     params = dict(
         dimension_numbers=numbers,
@@ -61,14 +64,24 @@ def scatter_apply(
         mode=GatherScatterMode.from_any(mode),
     )
     shape, dtype = tuple(update_shape), get_aval(operand).dtype
+    places = tuple(m for d, m in enumerate(shape) if d not in numbers.update_window_dims)
+    indices = get_aval(scatter_indices)
+    if places != indices.shape[:-1]:
+        raise TypeError(
+            f"lax.scatter_apply: update_shape {shape} without the window axes {numbers.update_window_dims} must be "
+            f"the shape of the indices {indices.str_short()} without the last axis"
+        )
     read = gather_params(get_aval(operand), ShapedArray(shape, dtype), params)
+
+    def scalar(out: Any) -> Any:
+        if tree.structure(out) != tree.structure(0) or get_aval(out).shape:
+            raise TypeError(f"lax.scatter_apply: func must return a scalar, got {out}")
+        return out
 
     def once(x: Any) -> Any:
         flat = reshape(x, (math.prod(shape),))
-        (out,), (dim,) = batching.batch(lambda v: [func(v)], [flat], [0], flat.shape[0], None)
+        (out,), (dim,) = batching.batch(lambda v: [scalar(func(v))], [flat], [0], flat.shape[0], None)
         out = batching.move_to(out, dim, flat.shape[0])
-        if out.shape != flat.shape:
-            raise TypeError(f"lax.scatter_apply: func must return a scalar, got one of shape {out.shape[1:]}")
         return convert(reshape(out, shape), dtype)
 
     first = gather_p.bind(operand, scatter_indices, **read)

@@ -55,7 +55,11 @@ def as_array(x: Any) -> Array:
 
 def check_axes(name: str, axes: Any, ndim: int, what: str) -> tuple[int, ...]:
     """Axes as a sorted tuple of distinct ints in [0, ndim)."""
-    axes = tuple(map(operator.index, axes)) if isinstance(axes, Sequence | np.ndarray) else (operator.index(axes),)
+    given = axes if isinstance(axes, Sequence | np.ndarray) else (axes,)
+    try:
+        axes = tuple(map(operator.index, given))
+    except TypeError:
+        raise TypeError(f"lax.{name}: axes of {what} are ints, got {axes!r}") from None
     out = tuple(sorted([a + ndim if a < 0 else a for a in axes]))
     if out and (out[0] < 0 or out[-1] >= ndim or len(set(out)) != len(out)):
         raise ValueError(f"lax.{name}: {axes} are not distinct axes of {what}")
@@ -237,13 +241,27 @@ def shape_as_value(shape: Sequence[int]) -> Array:
     return as_array(np.array(canonical_shape(shape), dtypes.default_int()))
 
 
+def numeric_dtype(name: str, dtype: Any) -> np.dtype:
+    """The dtype that arrays of `dtype` get; TypeError if that is none of the numeric ones."""
+    try:
+        found = dtypes.canonicalize_dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"lax.{name}: {error}") from None
+    if found not in dtypes.kinds:
+        raise TypeError(f"lax.{name}: arrays hold numbers and booleans, got dtype {dtype!r}")
+    return found
+
+
 def canonical_shape(shape: Any) -> tuple[int, ...]:
     """A shape as tuple of ints that are not negative."""
     if not isinstance(shape, Sequence | np.ndarray):
         shape = (shape,)
-    out = tuple(map(operator.index, shape))
+    try:
+        out = tuple(map(operator.index, shape))
+    except TypeError:
+        raise TypeError(f"lengths of axes are ints, got {shape!r}") from None
     if any(d < 0 for d in out):
-        raise ValueError(f"shapes must not be negative, got {out}")
+        raise ValueError(f"lengths of axes must not be negative, got {out}")
     return out
 
 
@@ -549,7 +567,7 @@ iota_p.lower = lambda ctx, *, dtype, shape, dimension: ctx.op(
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: None = None) -> Any:
     """An array that counts 0, 1, ... along one axis."""
     families.no_sharding("broadcasted_iota", out_sharding=out_sharding)
-    shape, dtype = canonical_shape(shape), dtypes.canonicalize_dtype(dtype)
+    shape, dtype = canonical_shape(shape), numeric_dtype("broadcasted_iota", dtype)
     if not -len(shape) <= dimension < len(shape):
         raise ValueError(f"lax.broadcasted_iota: dimension {dimension} is out of range for shape {shape}")
     return iota_p.bind(dtype=dtype, shape=shape, dimension=operator.index(dimension) % len(shape))
@@ -565,8 +583,11 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
     """An array of one value."""
     families.no_sharding("full", sharding=sharding)
     shape = canonical_shape(shape)
-    weak = dtype is None and get_aval(fill_value).weak_type
-    dtype = dtypes.dtype(fill_value) if dtype is None else dtypes.canonicalize_dtype(dtype)
+    value = get_aval(fill_value)
+    if value.shape:
+        raise TypeError(f"lax.full: the fill value must be a scalar, got {value.str_short()}")
+    weak = dtype is None and value.weak_type
+    dtype = dtypes.dtype(fill_value) if dtype is None else numeric_dtype("full", dtype)
     if isinstance(fill_value, bool | int | float | complex):
         fill_value = dtypes.coerce_scalar(fill_value, dtype)[()]
     return broadcast_in_dim(convert(fill_value, dtype, weak), shape, ())

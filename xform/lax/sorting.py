@@ -389,7 +389,7 @@ top_k_p.lower = _top_k_lower
 
 def _dimension(name: str, x: Any, axis: int) -> int:
     aval = get_aval(x)
-    return check_axes(name, operator.index(axis), aval.ndim, aval.str_short())[0]
+    return check_axes(name, (axis,), aval.ndim, aval.str_short())[0]
 
 
 @api_boundary
@@ -431,6 +431,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 def argsort(x: Any, axis: int, index_dtype: Any) -> Any:
     """The indices that sort `x` along an axis, equal elements in their order (internal)."""
+    axis = _dimension("argsort", x, axis)
     index = iota_p.bind(dtype=np.dtype(index_dtype), shape=get_aval(x).shape, dimension=axis)
     return sort_p.bind(x, index, dimension=axis, is_stable=True, num_keys=1)[1]
 

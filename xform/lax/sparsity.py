@@ -29,6 +29,7 @@ from xform.lax.dot import dot_general_p
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from xform.lax.gather import gather_p
 from xform.lax.reductions import reduce_max_p, reduce_min_p, reduce_prod_p, reduce_sum_p
+from xform.lax.roll import roll_p
 from xform.lax.scatter import scatter_add_p, scatter_p
 from xform.lax.shapes import (
     broadcast_in_dim_p,
@@ -145,7 +146,7 @@ mul_p.depends, select_n_p.depends, convert_element_type_p.depends = dep.product,
 dot_general_p.depends, scatter_add_p.depends, split_p.depends = dep.contraction, _scatter_add, _split
 cond_p.depends, scan_p.depends, while_p.depends = _cond, _scan, _while
 for p in (
-    *(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, slice_p, pad_p, concatenate_p),
+    *(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, roll_p, slice_p, pad_p, concatenate_p),
     *(dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_p),
 ):
     p.depends = dep.selection(p)

@@ -3,7 +3,6 @@
 May import: `lax.shapes`, `lax.slicing`.
 """
 
-import operator
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -73,7 +72,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     [[0, 1], [2, 3, 4]]
     """
     aval = get_aval(operand)
-    (axis,) = check_axes("split", operator.index(axis), aval.ndim, aval.str_short())
+    (axis,) = check_axes("split", (axis,), aval.ndim, aval.str_short())
     return split_p.bind(operand, sizes=canonical_shape(sizes), axis=axis)
 
 
@@ -89,5 +88,5 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     [[1, 3], [2, 4]]
     """
     aval = get_aval(x)
-    (axis,) = check_axes("unstack", operator.index(axis), aval.ndim, aval.str_short())
+    (axis,) = check_axes("unstack", (axis,), aval.ndim, aval.str_short())
     return tuple(squeeze(piece, (axis,)) for piece in split(x, (1,) * aval.shape[axis], axis))

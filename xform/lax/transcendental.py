@@ -37,10 +37,11 @@ from xform.lax.arithmetic import (
     sign,
     sub,
     sub_p,
+    zero_product_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
 from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
-from xform.lax.powers import power_series, rsqrt_p, square, square_p
+from xform.lax.powers import one_minus_square_p, power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 from xform.lax.vector_math import vectorized
 
@@ -250,7 +251,7 @@ def _pow_jvp_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
     zero, one = constant(ans, 0), constant(ans, 1)
     none = select_n_p.bind(eq_p.bind(x, zero), np.False_, eq_p.bind(y, zero))
     power = pow_p.bind(x, select_n_p.bind(none, sub_p.bind(y, one), one))
-    return mul_p.bind(g, mul_p.bind(y, power))
+    return zero_product_p.bind(g, mul_p.bind(y, power))
 
 
 def _pow_jvp_exponent(g: Any, ans: Any, x: Any, y: Any) -> Any:
@@ -282,11 +283,6 @@ pow_p = elementwise(
 
 def _one_plus_square(x: Any) -> Any:
     return add_p.bind(square_p.bind(x), constant(x, 1))
-
-
-def _one_minus_square(x: Any) -> Any:
-    one = constant(x, 1)
-    return mul_p.bind(sub_p.bind(one, x), add_p.bind(one, x))
 
 
 def _parts(f1: Any, g1: Any, f2: Any, g2: Any, x: Any, y: Any) -> Any:
@@ -324,7 +320,7 @@ asin_p = elementwise(
     "asin",
     np.arcsin,
     accepts="inexact",
-    jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_minus_square(x))),
+    jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(one_minus_square_p.bind(x))),
     lower=vectorized("asin", "chlo.asin"),
     lower_complex=lower_symmetric("chlo.asin"),
 )
@@ -333,7 +329,7 @@ acos_p = elementwise(
     "acos",
     np.arccos,
     accepts="inexact",
-    jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(rsqrt_p.bind(_one_minus_square(x)))),
+    jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(rsqrt_p.bind(one_minus_square_p.bind(x)))),
     lower=vectorized("acos", "chlo.acos"),
     lower_complex=lower_symmetric("chlo.acos"),
 )
@@ -347,8 +343,10 @@ atan_p = elementwise(
 )
 
 
-def _square_length(x: Any, y: Any) -> Any:
-    return add_p.bind(square_p.bind(x), square_p.bind(y))
+def _over_square_length(a: Any, x: Any, y: Any) -> Any:
+    """a / (x^2 + y^2), and 0 at the origin."""
+    squares = add_p.bind(square_p.bind(x), square_p.bind(y))
+    return zero_product_p.bind(a, div_p.bind(constant(a, 1), squares))
 
 
 atan2_p = elementwise(
@@ -356,8 +354,8 @@ atan2_p = elementwise(
     np.arctan2,
     accepts="float",
     jvp=[
-        lambda g, ans, x, y: mul_p.bind(g, div_p.bind(y, _square_length(x, y))),
-        lambda g, ans, x, y: mul_p.bind(g, div_p.bind(neg_p.bind(x), _square_length(x, y))),
+        lambda g, ans, x, y: mul_p.bind(g, _over_square_length(y, x, y)),
+        lambda g, ans, x, y: mul_p.bind(g, _over_square_length(neg_p.bind(x), x, y)),
     ],
     lower=vectorized("atan2", "atan2"),
 )
@@ -407,7 +405,7 @@ tanh_p = elementwise(
     "tanh",
     np.tanh,
     accepts="inexact",
-    jvp=lambda g, ans, x: mul_p.bind(g, _one_minus_square(ans)),
+    jvp=lambda g, ans, x: mul_p.bind(g, one_minus_square_p.bind(ans)),
     lower="tanh",
 )
 
@@ -440,7 +438,7 @@ atanh_p = elementwise(
     "atanh",
     np.arctanh,
     accepts="inexact",
-    jvp=lambda g, ans, x: div_p.bind(g, _one_minus_square(x)),
+    jvp=lambda g, ans, x: div_p.bind(g, one_minus_square_p.bind(x)),
     lower=vectorized("atanh", lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5))),
     lower_complex=lower_symmetric("chlo.atanh"),
     widen=True,

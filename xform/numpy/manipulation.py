@@ -16,6 +16,7 @@ from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Tracer
 from xform.lax.dynamic_slicing import dynamic_slice_in_dim
+from xform.lax.roll import roll_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.numpy import keys
@@ -301,9 +302,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
             continue
         if is_concrete(s):
             s = operator.index(s) % n
-            if s:
-                parts = [slice_in_dim(a, n - s, n, axis=d), slice_in_dim(a, 0, n - s, axis=d)]
-                a = concatenate_p.bind(*parts, dimension=d)
+            a = roll_p.bind(a, shift=s, dimension=d) if s else a
         else:
             a = dynamic_slice_in_dim(concatenate_p.bind(a, a, dimension=d), (n - s % n) % n, n, d)
     return a

@@ -167,7 +167,7 @@ def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, branch
 
 
 # A branch that handles so many numbers is left out where no lane chose it.
-_MUCH = 20_000
+_MUCH = 200_000
 
 
 def _run_for_lanes(
@@ -175,8 +175,8 @@ def _run_for_lanes(
 ) -> list[tuple[Any, int | None]]:
     """The results of a branch for all lanes, of which only those of `chosen` lanes count, and their mapped axes.
 
-    What is long runs only if a lane chose it. Lanes that did not are copies of one that did, lest a `while` in the
-    branch runs on for them; not if the branch sums or exchanges over lanes.
+    What is long runs only if a lane chose it. If there is a `while` in it, lanes that did not choose it are copies of
+    one that did, lest the loop runs on for them. None of this if the branch sums or exchanges over lanes.
     """
     closed, mapped = batch_jaxpr(branch, axis.size, axis.axis_name, batched)
     dims = [0 if b else None for b in mapped]
@@ -185,7 +185,7 @@ def _run_for_lanes(
         return list(zip(eval_jaxpr(closed.jaxpr, closed.consts, *operands), dims, strict=True))
 
     def run(call: Callable[..., list[Any]], chosen: Any, *args: Any) -> list[Any]:
-        return call(*common.with_stand_ins(chosen, args, batched))
+        return call(*common.with_stand_ins(chosen, args, batched) if common.contains(branch, "while") else args)
 
     avals = [get_aval(chosen), *closed.in_avals]
     key = ("run_for_lanes", batched)

@@ -1,6 +1,6 @@
 """The Cholesky decomposition ``x = L L^H`` of Hermitian positive definite matrices.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import add_p
-from xform.lax.linalg import lapack
+from xform.lax.linalg import lapack, small
 from xform.lax.linalg.matrices import (
     batch_in_front,
     check_matrices,
@@ -26,6 +26,7 @@ from xform.lax.linalg.matrices import (
     tril,
 )
 from xform.lax.linalg.triangular_solve import solve
+from xform.lax.linalg.unrolled import unrolled
 
 
 def _host(x: Any) -> Any:
@@ -54,7 +55,7 @@ def _lower(ctx: Context, x: Value) -> Value:
         out = ctx.op("cholesky", [x], ctx.out, "lower = true")
     else:
         results = [(ctx.out, 2), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
-        out, info = lapack.call(ctx, "potrf", [(x, 2)], results, lapack.flag("uplo", "L"), [(0, 0)])
+        out, info = lapack.call(ctx, "potrf", [(x, 2)], results, {"lower": True}, [(0, 0)])
         (out,) = lapack.where(ctx, lapack.converged(ctx, info), [out])
     return lapack.triangle(ctx, out, lower=True)
 
@@ -65,6 +66,7 @@ cholesky_p.host = _host
 cholesky_p.jvp = _jvp
 cholesky_p.batch = batch_in_front(cholesky_p)
 cholesky_p.lower = _lower
+unrolled(cholesky_p, small.cholesky)
 
 
 @api_boundary

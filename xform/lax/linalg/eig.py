@@ -13,7 +13,7 @@ from numpy.linalg import _umath_linalg as umath
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
-from xform.interpreters.lowering import Context, Value
+from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import (
     abs_p,
@@ -23,10 +23,11 @@ from xform.lax.arithmetic import (
     conj_p,
     imag_p,
     mul_p,
+    neg_p,
     real_p,
     sub_p,
 )
-from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.comparison import eq_p, gt_p, lt_p, select_n_p
 from xform.lax.families import constant, is_complex
 from xform.lax.linalg import lapack
 from xform.lax.linalg.matrices import (
@@ -45,6 +46,7 @@ from xform.lax.linalg.quotients import differences, quotient
 from xform.lax.linalg.solve import solve
 from xform.lax.reductions import argmax_p, reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, iota_p
+from xform.lax.slicing import pad_p
 
 
 class EigImplementation(enum.Enum):
@@ -146,18 +148,48 @@ def _vector_tangents(w: Any, v: Any, m: Any, x: Any) -> Any:
 
 
 def _lower(ctx: Context, x: Value, *, left: bool, right: bool) -> list[Value]:
-    lapack.require_cpu(ctx, "eig")
+    lapack.kernel(ctx, "geev", "eig")
+    if left and lapack.is_cuda(ctx):
+        raise NotImplementedError(
+            "primitive 'eig' can't be compiled for CUDA with left eigenvectors, which cuSOLVER doesn't compute: they "
+            "are the right eigenvectors of the conjugate transpose"
+        )
     if not x.aval.size:
         return [ctx.full(a.shape, 0, a.dtype) for a in ctx.outs]
     w, real = ctx.outs[0], x.dtype.kind != "c"
     vectors = ShapedArray(x.shape, w.dtype)
-    values = [(w.update(dtype=x.dtype), 1)] * (2 if real else 1)
     good, safe = lapack.finite(ctx, x)
-    flags = f"{lapack.flag('compute_left', 'NV'[left])}, {lapack.flag('compute_right', 'NV'[right])}"
-    results = [*values, (vectors, 2), (vectors, 2), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
-    *found, vl, vr, info = lapack.call(ctx, "geev", [(safe, 2)], results, flags)
+    options, info = {"left": left, "right": right}, (ShapedArray(x.shape[:-2], lapack.INFO), 0)
+    if lapack.is_cuda(ctx):
+        results = [(x.aval, 2), (w, 1), (x.aval, 2), (x.aval, 2), info]
+        _, cuda_w, _, vr, status = lapack.call(ctx, "geev", [(safe, 2)], results, options, [(0, 0)])
+        vr = lower_as(_unpacked)(ctx, cuda_w, vr) if right and real else vr
+        return lapack.where(ctx, lapack.converged(ctx, status, good), [cuda_w, *[vr] * right])
+    values = [(w.update(dtype=x.dtype), 1)] * (2 if real else 1)
+    results = [*values, (vectors, 2), (vectors, 2), info]
+    *found, vl, vr, status = lapack.call(ctx, "geev", [(safe, 2)], results, options)
     outs = [ctx.op("complex", found, w) if real else found[0], *[vl] * left, *[vr] * right]
-    return lapack.where(ctx, lapack.converged(ctx, info, good), outs)
+    return lapack.where(ctx, lapack.converged(ctx, status, good), outs)
+
+
+def _unpacked(w: Any, v: Any) -> Any:
+    """Complex vectors of a real matrix: a pair of conjugate ones is stored as real and imaginary part, side by side.
+
+    The eigenvalue with positive imaginary part comes first.
+    """
+    imag = imag_p.bind(w)
+    batch = tuple(range(w.ndim - 1))
+    imag = broadcast_in_dim_p.bind(imag, shape=v.shape, broadcast_dimensions=(*batch, v.ndim - 1))
+    zero = constant(imag, 0)
+    first, second = gt_p.bind(imag, zero), lt_p.bind(imag, zero)
+
+    def moved(x: Any, by: int) -> Any:
+        config = tuple((by, -by, 0) if axis == x.ndim - 1 else (0, 0, 0) for axis in range(x.ndim))
+        return pad_p.bind(x, zero, padding_config=config)
+
+    re = select_n_p.bind(second, v, moved(v, 1))
+    im = select_n_p.bind(first, select_n_p.bind(second, zero, neg_p.bind(v)), moved(v, -1))
+    return complex_p.bind(re, im)
 
 
 eig_p = Primitive("eig", multiple_results=True)

@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of Hermitian matrices: ``x = V diag(w) V^H``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`, `lax.linalg.small`.
 """
 
 import enum
@@ -17,7 +17,7 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import real_p
 from xform.lax.families import is_complex, real_dtype
-from xform.lax.linalg import lapack
+from xform.lax.linalg import lapack, small
 from xform.lax.linalg.matrices import (
     adjoint,
     batch_in_front,
@@ -31,6 +31,7 @@ from xform.lax.linalg.matrices import (
     on_finite,
 )
 from xform.lax.linalg.quotients import differences, middle_p, quotient
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.slicing import slice_in_dim
 
 
@@ -88,13 +89,13 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, lower: bool, vectors: boo
 
 
 def _lower(ctx: Context, x: Value, *, lower: bool, vectors: bool) -> list[Value]:
-    lapack.require_cpu(ctx, "eigh")
+    lapack.kernel(ctx, "syevd", "eigh")
     if not x.aval.size:
         return [ctx.full(a.shape, 0, a.dtype) for a in ctx.outs]
     results = [(x.aval, 2), (ctx.outs[-1], 1), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
     good, safe = lapack.finite(ctx, x)
-    flags = f"{lapack.flag('mode', 'V' if vectors else 'N')}, {lapack.flag('uplo', 'L' if lower else 'U')}"
-    v, w, info = lapack.call(ctx, "syevd", [(safe, 2)], results, flags, [(0, 0)])
+    options = {"lower": lower, "vectors": vectors}
+    v, w, info = lapack.call(ctx, "syevd", [(safe, 2)], results, options, [(0, 0)])
     return lapack.where(ctx, lapack.converged(ctx, info, good), [v, w] if vectors else [w])
 
 
@@ -104,6 +105,7 @@ eigh_p.host = _host
 eigh_p.jvp = _jvp
 eigh_p.batch = batch_in_front(eigh_p)
 eigh_p.lower = _lower
+unrolled(eigh_p, small.eigh)
 
 
 @api_boundary

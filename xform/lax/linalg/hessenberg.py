@@ -46,13 +46,12 @@ def _host(x: Any) -> list[Any]:
 
 
 def _lower(ctx: Context, x: Value) -> list[Value]:
-    lapack.require_cpu(ctx, "hessenberg")
+    lapack.kernel(ctx, "gehrd", "hessenberg")
     packed, taus = ctx.outs
     if not taus.size:
         return [x, ctx.full(taus.shape, 0, taus.dtype)]
     results = [(packed, 2), (taus, 1), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
-    bounds = f"low = 1 : i32, high = {x.shape[-1]} : i32"
-    return lapack.call(ctx, "gehrd", [(x, 2)], results, bounds, [(0, 0)])[:2]
+    return lapack.call(ctx, "gehrd", [(x, 2)], results, {"n": x.shape[-1]}, [(0, 0)])[:2]
 
 
 hessenberg_p = Primitive("hessenberg", multiple_results=True)
@@ -118,12 +117,12 @@ def _tridiagonal_host(x: Any, *, lower: bool) -> list[Any]:
 
 
 def _tridiagonal_lower(ctx: Context, x: Value, *, lower: bool) -> list[Value]:
-    lapack.require_cpu(ctx, "tridiagonal")
+    lapack.kernel(ctx, "sytrd", "tridiagonal")
     packed, d, e, taus = ctx.outs
     if not x.aval.size:
         return [x, *(ctx.full(a.shape, 0, a.dtype) for a in (d, e, taus))]
     results = [(packed, 2), (d, 1), (e, 1), (taus, 1), (ShapedArray(x.shape[:-2], lapack.INFO), 0)]
-    return lapack.call(ctx, "sytrd", [(x, 2)], results, lapack.flag("uplo", "L" if lower else "U"), [(0, 0)])[:4]
+    return lapack.call(ctx, "sytrd", [(x, 2)], results, {"lower": lower}, [(0, 0)])[:4]
 
 
 def _tridiagonal(x: Any, *, lower: bool) -> list[Any]:

@@ -1,6 +1,6 @@
 """Inverses of square matrices, and pseudo-inverses of all.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.eigh`, `lax.linalg.svd`.
+May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.eigh`, `lax.linalg.svd`, `lax.linalg.small`.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import abs_p, add_p, mul_p, neg_p, sub_p
 from xform.lax.comparison import eq_p, le_p, select_n_p
 from xform.lax.families import constant, real_dtype
+from xform.lax.linalg import small
 from xform.lax.linalg.eigh import eigh_p
 from xform.lax.linalg.lu import lu_p, permuted
 from xform.lax.linalg.matrices import (
@@ -30,6 +31,7 @@ from xform.lax.linalg.matrices import (
 )
 from xform.lax.linalg.svd import svd_p
 from xform.lax.linalg.triangular_solve import solve
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.reductions import reduce_max_p, reduce_or_p
 from xform.lax.shapes import broadcast_in_dim_p
 
@@ -63,6 +65,7 @@ inv_p.host = umath.inv
 inv_p.jvp = _inv_jvp
 inv_p.batch = batch_in_front(inv_p)
 inv_p.lower = lower_as(_inv)
+unrolled(inv_p, small.inv)
 
 
 # pinv(x, cutoff): singular values up to `cutoff` (one for each matrix) times the largest count as zero. For `hermitian`

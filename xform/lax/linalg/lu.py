@@ -1,6 +1,7 @@
 """The LU decomposition with row exchanges: ``x[permutation] = L U``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.control_flow`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`,
+`lax.control_flow`.
 """
 
 import functools
@@ -20,7 +21,7 @@ from xform.lax.arithmetic import add_p, sub_p
 from xform.lax.control_flow import fori_loop
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
-from xform.lax.linalg import lapack
+from xform.lax.linalg import lapack, small
 from xform.lax.linalg.matrices import (
     batch_in_front,
     block,
@@ -32,6 +33,7 @@ from xform.lax.linalg.matrices import (
     triu,
 )
 from xform.lax.linalg.triangular_solve import solve
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.scatter import ScatterDimensionNumbers, scatter
 from xform.lax.shapes import broadcast_in_dim_p, iota, iota_p, reshape_p
 
@@ -203,7 +205,7 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any]) -> Any:
 
 
 def _lower(ctx: Context, x: Value) -> list[Value]:
-    lapack.require_cpu(ctx, "lu")
+    lapack.kernel(ctx, "getrf", "lu")
     lu, pivots, permutation = ctx.outs
     if x.aval.size:
         info = ShapedArray(lu.shape[:-2], lapack.INFO)
@@ -220,6 +222,7 @@ lu_p.host = _host
 lu_p.jvp = _jvp
 lu_p.batch = batch_in_front(lu_p)
 lu_p.lower = _lower
+unrolled(lu_p, small.lu)
 
 
 @api_boundary

@@ -3,7 +3,8 @@
 Matrices lie on the last two axes, all axes before them are batches. These functions bind primitives directly and check
 nothing.
 
-May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`.
+May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`, `lax.linalg.lapack`,
+`lax.linalg.small`.
 """
 
 import functools
@@ -16,12 +17,13 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching
-from xform.interpreters.lowering import Context, Value, i64s
+from xform.interpreters.lowering import Context, Value
 from xform.lax.arithmetic import add_p, conj_p, div_p, mul_p, real_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import dot_general_p
-from xform.lax.families import constant, is_complex, real_dtype
-from xform.lax.linalg import lapack
+from xform.lax.families import constant, is_complex
+from xform.lax.linalg import lapack, small
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.precision import Precision
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import concatenate_p, pad_p, static_slice
@@ -231,13 +233,8 @@ def _hermitian_host(x: Any) -> Any:
 
 
 def _hermitian_lower(ctx: Context, x: Value) -> Value:
-    n = len(x.shape)
-    other = ctx.op("transpose", [x], x.aval, f"permutation = {i64s([*range(n - 2), n - 1, n - 2])}")
-    if is_complex(x):
-        part = x.aval.update(dtype=real_dtype(x.dtype))
-        imag = ctx.op("negate", [ctx.op("imag", [other], part)], part)
-        other = ctx.op("complex", [ctx.op("real", [other], part), imag], x.aval)
-    return ctx.op("multiply", [ctx.op("add", [x, other], x.aval), ctx.full(x.shape, 0.5, x.dtype)], x.aval)
+    both = ctx.op("add", [x, lapack.adjoint(ctx, x)], x.aval)
+    return ctx.op("multiply", [both, ctx.full(x.shape, 0.5, x.dtype)], x.aval)
 
 
 hermitian_part_p: Primitive = linear_unary(
@@ -248,6 +245,8 @@ hermitian_part_p: Primitive = linear_unary(
     lambda axis, x, dim: (hermitian_part_p.bind(batching.move_to(x, dim, axis.size)), 0),
     _hermitian_lower,
 )
+# In programs only: XLA sees through it what the next formula reads.
+unrolled(hermitian_part_p, small.hermitian_part, on_host=False)
 hermitian_part = hermitian_part_p.bind
 
 

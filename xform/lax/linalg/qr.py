@@ -104,7 +104,7 @@ def _skew(x: Any) -> Any:
 
 
 def _lower(ctx: Context, x: Value, *, full_matrices: bool, pivoting: bool) -> list[Value]:
-    lapack.require_cpu(ctx, "qr")
+    lapack.kernel(ctx, "geqp3" if pivoting else "geqrf", "qr")
     q, r, *order = ctx.outs
     *batch, m, n = x.shape
     k = q.shape[-1]

@@ -21,6 +21,7 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
+from xform.interpreters.jet import JetTrace, Series, implicit
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax.arithmetic import abs_p, add_p, mul_p, sub_p
@@ -41,6 +42,7 @@ from xform.lax.linalg.matrices import (
     reciprocal,
     row_scaled,
     scaled,
+    sum_of_matmuls,
     transposed,
 )
 from xform.lax.reductions import reduce_max_p, reduce_or_p
@@ -173,22 +175,29 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, kind: str, pullback: bool
     (x, d, w), (t, _, tw) = primals, ts
     out = quotient_p.bind(x, d, w, kind=kind, pullback=pullback)
     if type(tw) is not Zero and kind != "values":
-        t = add_tangents(t, _coupling(out, transposed(tw) if pullback else tw, kind, pullback))
+        t = add_tangents(t, _coupling([(transposed(tw) if pullback else tw, out)], kind, pullback))
     return out, zero_of(out) if type(t) is Zero else quotient_p.bind(t, d, w, kind=kind, pullback=pullback)
 
 
-def _coupling(q: Any, tw: Any, kind: str, pullback: bool) -> Any:
-    """What a tangent of w adds to the equation's right-hand side."""
+def _coupling(found: Sequence[tuple[Any, Any]], kind: str, pullback: bool) -> Any:
+    """What pairs of a tangent of w and a Q add to the equation's right-hand side."""
+    swapped = [(q, w) for w, q in found]
     if kind == "columns":
-        return scaled(matmul(q, tw), -1)
+        return scaled(sum_of_matmuls(swapped), -1)
     if kind == "anticommutator":
-        return scaled(add_p.bind(matmul(tw, q), matmul(q, tw)), -1)
+        return scaled(add_p.bind(sum_of_matmuls(found), sum_of_matmuls(swapped)), -1)
     if kind != "rotations":
-        return sub_p.bind(matmul(tw, q), matmul(q, tw))
+        return sub_p.bind(sum_of_matmuls(found), sum_of_matmuls(swapped))
     if pullback:
-        return side_by_side(scaled(matmul(q, tw), -1), matmul(tw, q))
-    y, z = halves(q)
-    return sub_p.bind(matmul(tw, z), matmul(y, tw))
+        return side_by_side(scaled(sum_of_matmuls(swapped), -1), sum_of_matmuls(found))
+    left, right = [(w, halves(q)[1]) for w, q in found], [(halves(q)[0], w) for w, q in found]
+    return sub_p.bind(sum_of_matmuls(left), sum_of_matmuls(right))
+
+
+def _jet(trace: JetTrace, x: Series, d: Series, w: Series, *, kind: str, pullback: bool) -> Any:
+    if kind == "values":
+        w = Series(w[0])
+    return _jet_of_equation(trace, x, d, w, kind=kind, pullback=pullback)
 
 
 def _transpose(ct: Any, x: Any, d: Any, w: Any, *, kind: str, pullback: bool) -> list[Any]:
@@ -199,9 +208,18 @@ quotient_p = Primitive("quotient")
 quotient_p.abstract_eval = _types
 quotient_p.host = _host
 quotient_p.jvp = _jvp
+quotient_p.jet = _jet
 quotient_p.transpose = _transpose
 quotient_p.batch = batch_in_front(quotient_p)
 quotient_p.lower = lower_as(_composed)
+
+_jet_of_equation = implicit(
+    quotient_p,
+    2,
+    0,
+    lambda found, **params: scaled(_coupling(found, **params), -1),
+    lambda w, kind, pullback: transposed(w) if pullback else w,
+)
 
 
 def quotient(x: Any, d: Any, w: Any, kind: str) -> Any:

@@ -112,7 +112,7 @@ def product_host(a: Any, taus: Any) -> Any:
 
 
 def _product_lower(ctx: Context, a: Value, taus: Value) -> Value:
-    lapack.require_cpu(ctx, "householder_product")
+    lapack.kernel(ctx, "orgqr", "householder_product")
     return lapack.call(ctx, "orgqr", [(a, 2), (taus, 1)], [(a.aval, 2)], in_place=[(0, 0)])[0] if a.aval.size else a
 
 
@@ -197,12 +197,12 @@ def _ormqr_host(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> An
 
 
 def _ormqr_lower(ctx: Context, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
-    lapack.require_cpu(ctx, "ormqr")
+    lapack.kernel(ctx, "ormqr")
     if not c.aval.size or not taus.shape[-1]:
         return c
     vectors = lapack.resized(ctx, a, a.shape[-2], taus.shape[-1])
-    flags = f"left = {str(left).lower()}, transpose = {str(transpose).lower()}"
-    return lapack.call(ctx, "ormqr", [(vectors, 2), (taus, 1), (c, 2)], [(c.aval, 2)], flags, [(2, 0)])[0]
+    options = {"left": left, "transpose": transpose}
+    return lapack.call(ctx, "ormqr", [(vectors, 2), (taus, 1), (c, 2)], [(c.aval, 2)], options, [(2, 0)])[0]
 
 
 def _ormqr(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
@@ -326,7 +326,7 @@ def _geqrf_host(x: Any) -> list[Any]:
 
 
 def _geqrf_lower(ctx: Context, x: Value) -> list[Value]:
-    lapack.require_cpu(ctx, "geqrf")
+    lapack.kernel(ctx, "geqrf")
     packed, taus = ctx.outs
     if not x.aval.size:
         return [x, ctx.full(taus.shape, 0, taus.dtype)]

@@ -175,16 +175,15 @@ def _nan_with_blocks(t: Any) -> Any:
 
 
 def _lower(ctx: Context, x: Value, *, vectors: bool) -> list[Value]:
-    lapack.require_cpu(ctx, "schur")
+    lapack.kernel(ctx, "gees", "schur")
     if not x.aval.size:
         return [x] * len(ctx.outs)
     batch = x.shape[:-2]
     counts = [(ShapedArray(batch, lapack.INFO), 0)] * 2
     values = [(x.aval.update(shape=x.shape[:-1]), 1)] * (1 if is_complex(x) else 2)
     good, safe = lapack.finite(ctx, x)
-    flags = f"{lapack.flag('mode', 'V' if vectors else 'N')}, {lapack.flag('sort', 'N')}"
     t, q, *_, info = lapack.call(
-        ctx, "gees", [(safe, 2)], [(x.aval, 2), (x.aval, 2), *values, *counts], flags, [(0, 0)]
+        ctx, "gees", [(safe, 2)], [(x.aval, 2), (x.aval, 2), *values, *counts], {"vectors": vectors}, [(0, 0)]
     )
     return lapack.where(ctx, lapack.converged(ctx, info, good), [t, q][: 1 + vectors])
 

@@ -21,6 +21,7 @@ from xform.lax.arithmetic import abs_p, add_p, complex_p, imag_p, mul_p, neg_p, 
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.families import constant, is_complex, real_dtype
 from xform.lax.identities import stop_gradient_p
+from xform.lax.linalg import small
 from xform.lax.linalg.inverse import inv_p
 from xform.lax.linalg.lu import inverse_permutation, lu_p, permuted
 from xform.lax.linalg.matrices import (
@@ -39,6 +40,7 @@ from xform.lax.linalg.matrices import (
 from xform.lax.linalg.qr import qr_p
 from xform.lax.linalg.triangular_solve import solve as solve_triangular
 from xform.lax.linalg.triangular_solve import triangular_solve_p
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.reductions import reduce_prod_p, reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, iota_p, reshape_p
 from xform.lax.slicing import concatenate_p, static_slice
@@ -126,6 +128,7 @@ solve_p.jet = implicit(
 solve_p.transpose = _transpose
 solve_p.batch = _batch
 solve_p.lower = lower_as(_composed)
+unrolled(solve_p, small.solve)
 _batch_all = batch_in_front(solve_p)
 
 
@@ -252,6 +255,7 @@ det_p.host = umath.det
 det_p.jvp = _det_jvp
 det_p.batch = batch_in_front(det_p)
 det_p.lower = lower_as(_det)
+unrolled(det_p, small.det)
 
 
 def _slogdet_types(x: ShapedArray) -> list[ShapedArray]:
@@ -291,3 +295,4 @@ slogdet_p.host = _slogdet_host
 slogdet_p.jvp = _slogdet_jvp
 slogdet_p.batch = batch_in_front(slogdet_p)
 slogdet_p.lower = lower_as(_slogdet)
+unrolled(slogdet_p, small.slogdet)

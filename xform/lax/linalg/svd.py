@@ -31,6 +31,8 @@ from xform.lax.linalg.matrices import (
 from xform.lax.linalg.quotients import columns, differences, halves, middle_p, quotient, side_by_side, sums
 from xform.lax.slicing import pad_p, slice_in_dim
 
+LARGEST_JACOBI = 1024  # rows or columns of a matrix for which Jacobi's method is used on CUDA
+
 
 class SvdAlgorithm(enum.Enum):
     """Algorithms that JAX offers on accelerators; on the CPU it is always divide and conquer (LAPACK's gesdd)."""
@@ -126,7 +128,8 @@ def _completed(y: Any, below: Any) -> Any:
 
 
 def _lower(ctx: Context, x: Value, *, full_matrices: bool, vectors: bool) -> list[Value]:
-    lapack.require_cpu(ctx, "svd")
+    if not lapack.is_cuda(ctx):
+        lapack.kernel(ctx, "gesdd", "svd")
     if not x.aval.size:
         return [lapack.identity(ctx, a) if a.ndim == x.aval.ndim else ctx.full(a.shape, 0, a.dtype) for a in ctx.outs]
     *batch, m, n = x.shape
@@ -137,10 +140,39 @@ def _lower(ctx: Context, x: Value, *, full_matrices: bool, vectors: bool) -> lis
         (s,) = ctx.outs
         u, vh = x.aval.update(shape=(*batch, m, k)), x.aval.update(shape=(*batch, k, n))
     good, safe = lapack.finite(ctx, x)
-    mode = lapack.flag("mode", "N" if not vectors else "A" if full_matrices else "S")
+    if lapack.is_cuda(ctx):
+        *found, info = _cuda(ctx, safe, u, s, vh, vectors)
+        return lapack.where(ctx, lapack.converged(ctx, info, good), found if vectors else found[1:2])
+    options = {"vectors": vectors, "full": full_matrices}
     results = [(x.aval, 2), (s, 1), (u, 2), (vh, 2), (ShapedArray(tuple(batch), lapack.INFO), 0)]
-    _, values, left, right, info = lapack.call(ctx, "gesdd", [(safe, 2)], results, mode, [(0, 0)])
+    _, values, left, right, info = lapack.call(ctx, "gesdd", [(safe, 2)], results, options, [(0, 0)])
     return lapack.where(ctx, lapack.converged(ctx, info, good), [left, values, right] if vectors else [values])
+
+
+def _cuda(ctx: Context, x: Value, u: ShapedArray, s: ShapedArray, vh: ShapedArray, vectors: bool) -> list[Value]:
+    """U, s, V^H and the status by cuSOLVER: Jacobi's method, and for large matrices QR iterations."""
+    *batch, m, n = x.shape
+    k = min(m, n)
+    info = ShapedArray(tuple(batch), lapack.INFO)
+    full = u.shape[-1] != k or vh.shape[-2] != k
+    if max(m, n) <= LARGEST_JACOBI:
+        # It returns V. In batches, which are for up to 32 rows and columns, it knows full matrices only.
+        full = full or min(m, n) <= 32
+        us, vs = (x.aval.update(shape=(*batch, d, d if full else k)) for d in (m, n))
+        results = [(x.aval, 2), (s, 1), (us, 2), (vs, 2), (info, 0)]
+        options = {"vectors": vectors, "full": full}
+        _, values, left, right, status = lapack.call(ctx, "gesvdj", [(x, 2)], results, options, [(0, 0)])
+        right = lapack.adjoint(ctx, lapack.block(ctx, right, n, vh.shape[-2]))
+        return [lapack.block(ctx, left, *u.shape[-2:]), values, right, status]
+    # It takes tall matrices only. A wide one, row after row, is the transposed one, whose U is V^T.
+    wide = m < n
+    rank = 1 if wide else 2  # of the layout: by rows or by columns
+    outs = [u, vh] if vectors else [ShapedArray((), x.dtype)] * 2
+    pairs = [(a, rank if a.ndim else 0) for a in (outs[::-1] if wide else outs)]
+    options = {"vectors": vectors, "full": full, "transposed": wide}
+    results = [(x.aval, rank), (s, 1), *pairs, (info, 0)]
+    _, values, left, right, status = lapack.call(ctx, "gesvd", [(x, rank)], results, options, [(0, 0)])
+    return [right, values, left, status] if wide else [left, values, right, status]
 
 
 svd_p = Primitive("svd", multiple_results=True)

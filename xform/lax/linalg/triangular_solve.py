@@ -145,16 +145,9 @@ def _lower(
     unit_diagonal: bool,
 ) -> Value:
     if ctx.platform == "cpu" and b.aval.size:
-        flag = lapack.flag
-        attributes = ", ".join(
-            [
-                flag("diag", "U" if unit_diagonal else "N"),
-                flag("side", "L" if left_side else "R"),
-                flag("trans_x", "C" if conjugate_a else "T" if transpose_a else "N"),
-                flag("uplo", "L" if lower else "U"),
-            ]
-        )
-        return lapack.call(ctx, "trsm", [(a, 2), (b, 2)], [(ctx.out, 2)], attributes, [(1, 0)])[0]
+        transpose = "C" if conjugate_a else "T" if transpose_a else "N"
+        options = {"left": left_side, "lower": lower, "transpose": transpose, "unit": unit_diagonal}
+        return lapack.call(ctx, "trsm", [(a, 2), (b, 2)], [(ctx.out, 2)], options, [(1, 0)])[0]
     kind = "ADJOINT" if conjugate_a else "TRANSPOSE" if transpose_a else "NO_TRANSPOSE"
     names = {"left_side": left_side, "lower": lower, "unit_diagonal": unit_diagonal}
     attributes = ", ".join(f"{name} = {str(value).lower()}" for name, value in names.items())

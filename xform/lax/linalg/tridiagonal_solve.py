@@ -93,13 +93,13 @@ def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
 
 
 def _lower(ctx: Context, dl: Value, d: Value, du: Value, b: Value) -> Value:
-    lapack.require_cpu(ctx, "tridiagonal_solve")
+    lapack.kernel(ctx, "gtsv", "tridiagonal_solve")
     if not b.aval.size:
         return b
     vectors = [(x, 1) for x in (dl, d, du)]
     results = [*[(x.aval, 1) for x in (dl, d, du)], (b.aval, 2), (ShapedArray(d.shape[:-1], lapack.INFO), 0)]
     pairs = [(i, i) for i in range(4)]
-    *_, x, info = lapack.call(ctx, "gtsv", [*vectors, (b, 2)], results, "", pairs)
+    *_, x, info = lapack.call(ctx, "gtsv", [*vectors, (b, 2)], results, in_place=pairs)
     return lapack.where(ctx, lapack.converged(ctx, info), [x])[0]
 
 

@@ -2,6 +2,8 @@
 
 Each is the Chebyshev interpolant of the stated function on the stated interval, of the lowest degree that leaves an
 error under a tenth of the dtype's eps, found in 60 digits with mpmath and rounded to the dtype at the end.
+
+May import: nothing.
 """
 
 Table = dict[str, tuple[float, ...]]
