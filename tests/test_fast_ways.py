@@ -262,3 +262,19 @@ def test_programs_without_fusion_compute_the_same():
         return xnp.sum(q**2)
 
     np.testing.assert_allclose(xform.jit(xform.grad(f))(x), xform.grad(f)(x), rtol=1e-12)
+
+
+def test_indices_have_plans():
+    a = np.arange(12.0).reshape(3, 4)
+    f = lambda a: a[0, 1] * a[-1][2] + a[1:, ::2].sum() * a[2, -1] + a[:, 1][0] + a[..., 0].sum() + a[True, 0][0, 0]  # noqa: E731
+    expected = xform.jit(xform.grad(f))(a)
+    for _ in range(6):
+        np.testing.assert_array_equal(xform.grad(f)(a), expected)
+    g = xform.grad(lambda a, i: a[i])
+    for i, slope in ((0, [1, 0, 0]), (True, None), (1, [0, 1, 0]), (np.int64(1), [0, 1, 0]), (1, [0, 1, 0])):
+        for _ in range(3):
+            if slope is not None:
+                np.testing.assert_array_equal(g(x, i), slope)
+    for _ in range(3):
+        with pytest.raises(IndexError, match="out of bounds"):
+            g(x, 3)

@@ -17,6 +17,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.jaxpr import eval_jaxpr
 from xform.core.trace import Tracer
+from xform.core.tree import map as tree_map
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_zero, zero_of
 from xform.lax.custom_calls import Forward, custom_jvp_call_p, custom_vjp_call_p
@@ -88,9 +89,9 @@ class CustomVJPPrimal:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The values of a pytree of `CustomVJPPrimal`."""
-    return tree.map(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, tree_of_primals)
+    return tree_map(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, tree)
 
 
 class _Call(NamedTuple):

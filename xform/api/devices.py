@@ -15,7 +15,7 @@ from xform.core import tree
 from xform.core.array import Array, ArrayImpl, get_aval, host_value
 from xform.core.errors import api_boundary
 from xform.core.trace import Tracer
-from xform.interpreters import execution
+from xform.interpreters import execution, plans
 
 Device = Any  # the backend's device objects: `id`, `platform`, `device_kind`
 
@@ -143,4 +143,5 @@ def block_until_ready(x: Any) -> Any:
 def clear_caches() -> None:
     """Forget compiled programs; functions under `jit` keep their own until `clear_cache()`."""
     xla.clear_cache()
+    plans.clear_cache()
     gc.collect()

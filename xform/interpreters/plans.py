@@ -330,6 +330,11 @@ _MET = 3
 _LONGEST = 5000
 
 
+def clear_cache() -> None:
+    """Forget the programs of ways back; plans stay with their operations."""
+    _programs.clear()
+
+
 def pull_back(trace: Any, numbers: Sequence[int], cotangents: Sequence[Any]) -> Any:
     """Cotangents of the trace's inputs from those of results, if there is a program for it; else NotImplemented."""
     calls = trace.calls

@@ -5,7 +5,7 @@ a `dynamic_slice` where an integer is traced; arrays of integers one `gather`.
 
 An index that is known to be out of bounds raises IndexError. A traced one can't: it reads the nearest element.
 
-May import: `numpy.index_plans`, `numpy.promotion`, `xform.lax`, `xform.core`.
+May import: `numpy.index_plans`, `numpy.promotion`, `xform.lax`, `interpreters.plans`, `xform.core`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +18,8 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Tracer
+from xform.interpreters import plans
+from xform.interpreters.reverse import LinearizeTracer
 from xform.lax.dynamic_slicing import dynamic_slice_p, of_one_dtype
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, fill_scalar, gather_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape, rev_p, squeeze_p
@@ -57,6 +59,38 @@ def _getitem_concrete(self: ArrayImpl, index: Any) -> Any:
 def _getitem(self: Array, index: Any) -> Any:
     """``x[index]`` as in NumPy."""
     return read(self, parse(self.shape, index))
+
+
+_planned: dict[Any, plans.Function] = {}
+
+
+def _getitem_linearized(self: LinearizeTracer, index: Any) -> Any:
+    """The same in a gradient that is evaluated at once: by a plan, if the index is of ints and slices."""
+    key = _key_of(index)
+    if key is not None:
+        function = _planned.get(key)
+        if function is None:
+            if len(_planned) > 4096:
+                _planned.clear()
+            function = _planned[key] = plans.Function("index", lambda x: _getitem(x, index))
+        result = plans.call_unary(function, self)
+        if result is not NotImplemented:
+            return result
+    return _getitem(self, index)
+
+
+def _key_of(index: Any) -> Any:
+    """A hashable stand-in for an index of ints and slices of ints, else None."""
+    kind = type(index)
+    if kind is int:
+        return index
+    if kind is slice:
+        parts = (index.start, index.stop, index.step)
+        return parts if all(p is None or type(p) is int for p in parts) else None
+    if kind is tuple:
+        keys = tuple([("slice", _key_of(p)) if type(p) is slice else _key_of(p) for p in index])
+        return None if any(k is None or k == ("slice", None) for k in keys) else ("tuple", keys)
+    return None
 
 
 def host_index(index: Any) -> tuple[Any] | None:
@@ -203,7 +237,11 @@ def _iterate(self: Array) -> Iterator[Any]:
     return (self[i] for i in range(self.shape[0]))
 
 
-for _class, _methods in ((Array, (_getitem, _iterate)), (ArrayImpl, (_getitem_concrete, _iterate_concrete))):
+for _class, _methods in (
+    (Array, (_getitem, _iterate)),
+    (ArrayImpl, (_getitem_concrete, _iterate_concrete)),
+    (LinearizeTracer, (_getitem_linearized, _iterate)),
+):
     for _name, _method in zip(("__getitem__", "__iter__"), _methods, strict=True):
         setattr(_class, _name, _method)
 

@@ -1,6 +1,6 @@
 """The Cholesky decomposition ``x = L L^H`` of Hermitian positive definite matrices.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,7 @@ from xform.lax.linalg.matrices import (
     tril,
 )
 from xform.lax.linalg.triangular_solve import solve
+from xform.lax.linalg.unrolled import unrolled
 
 
 def _host(x: Any) -> Any:
@@ -65,7 +66,7 @@ cholesky_p.host = _host
 cholesky_p.jvp = _jvp
 cholesky_p.batch = batch_in_front(cholesky_p)
 cholesky_p.lower = _lower
-small.unrolled(cholesky_p, small.cholesky)
+unrolled(cholesky_p, small.cholesky)
 
 
 @api_boundary

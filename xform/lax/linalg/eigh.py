@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of Hermitian matrices: ``x = V diag(w) V^H``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.quotients`, `lax.linalg.small`.
 """
 
 import enum
@@ -31,6 +31,7 @@ from xform.lax.linalg.matrices import (
     on_finite,
 )
 from xform.lax.linalg.quotients import differences, middle_p, quotient
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.slicing import slice_in_dim
 
 
@@ -104,7 +105,7 @@ eigh_p.host = _host
 eigh_p.jvp = _jvp
 eigh_p.batch = batch_in_front(eigh_p)
 eigh_p.lower = _lower
-small.unrolled(eigh_p, small.eigh)
+unrolled(eigh_p, small.eigh)
 
 
 @api_boundary

@@ -1,6 +1,6 @@
 """Inverses of square matrices, and pseudo-inverses of all.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.eigh`, `lax.linalg.svd`.
+May import: `lax.linalg.matrices`, `lax.linalg.lu`, `lax.linalg.eigh`, `lax.linalg.svd`, `lax.linalg.small`.
 """
 
 from collections.abc import Sequence
@@ -31,6 +31,7 @@ from xform.lax.linalg.matrices import (
 )
 from xform.lax.linalg.svd import svd_p
 from xform.lax.linalg.triangular_solve import solve
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.reductions import reduce_max_p, reduce_or_p
 from xform.lax.shapes import broadcast_in_dim_p
 
@@ -64,7 +65,7 @@ inv_p.host = umath.inv
 inv_p.jvp = _inv_jvp
 inv_p.batch = batch_in_front(inv_p)
 inv_p.lower = lower_as(_inv)
-small.unrolled(inv_p, small.inv)
+unrolled(inv_p, small.inv)
 
 
 # pinv(x, cutoff): singular values up to `cutoff` (one for each matrix) times the largest count as zero. For `hermitian`

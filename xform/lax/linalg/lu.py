@@ -1,6 +1,7 @@
 """The LU decomposition with row exchanges: ``x[permutation] = L U``.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.control_flow`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.triangular_solve`, `lax.linalg.small`,
+`lax.control_flow`.
 """
 
 import functools
@@ -32,6 +33,7 @@ from xform.lax.linalg.matrices import (
     triu,
 )
 from xform.lax.linalg.triangular_solve import solve
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.scatter import ScatterDimensionNumbers, scatter
 from xform.lax.shapes import broadcast_in_dim_p, iota, iota_p, reshape_p
 
@@ -220,7 +222,7 @@ lu_p.host = _host
 lu_p.jvp = _jvp
 lu_p.batch = batch_in_front(lu_p)
 lu_p.lower = _lower
-small.unrolled(lu_p, small.lu)
+unrolled(lu_p, small.lu)
 
 
 @api_boundary

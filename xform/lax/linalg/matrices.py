@@ -3,7 +3,8 @@
 Matrices lie on the last two axes, all axes before them are batches. These functions bind primitives directly and check
 nothing.
 
-May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`.
+May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`, `lax.linalg.lapack`,
+`lax.linalg.small`.
 """
 
 import functools
@@ -22,6 +23,7 @@ from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.dot import dot_general_p
 from xform.lax.families import constant, is_complex
 from xform.lax.linalg import lapack, small
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.precision import Precision
 from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import concatenate_p, pad_p, static_slice
@@ -244,7 +246,7 @@ hermitian_part_p: Primitive = linear_unary(
     _hermitian_lower,
 )
 # In programs only: XLA sees through it what the next formula reads.
-small.unrolled(hermitian_part_p, small.hermitian_part, on_host=False)
+unrolled(hermitian_part_p, small.hermitian_part, on_host=False)
 hermitian_part = hermitian_part_p.bind
 
 

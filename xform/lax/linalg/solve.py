@@ -40,6 +40,7 @@ from xform.lax.linalg.matrices import (
 from xform.lax.linalg.qr import qr_p
 from xform.lax.linalg.triangular_solve import solve as solve_triangular
 from xform.lax.linalg.triangular_solve import triangular_solve_p
+from xform.lax.linalg.unrolled import unrolled
 from xform.lax.reductions import reduce_prod_p, reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, iota_p, reshape_p
 from xform.lax.slicing import concatenate_p, static_slice
@@ -127,7 +128,7 @@ solve_p.jet = implicit(
 solve_p.transpose = _transpose
 solve_p.batch = _batch
 solve_p.lower = lower_as(_composed)
-small.unrolled(solve_p, small.solve)
+unrolled(solve_p, small.solve)
 _batch_all = batch_in_front(solve_p)
 
 
@@ -254,7 +255,7 @@ det_p.host = umath.det
 det_p.jvp = _det_jvp
 det_p.batch = batch_in_front(det_p)
 det_p.lower = lower_as(_det)
-small.unrolled(det_p, small.det)
+unrolled(det_p, small.det)
 
 
 def _slogdet_types(x: ShapedArray) -> list[ShapedArray]:
@@ -294,4 +295,4 @@ slogdet_p.host = _slogdet_host
 slogdet_p.jvp = _slogdet_jvp
 slogdet_p.batch = batch_in_front(slogdet_p)
 slogdet_p.lower = lower_as(_slogdet)
-small.unrolled(slogdet_p, small.slogdet)
+unrolled(slogdet_p, small.slogdet)
