@@ -306,7 +306,7 @@ def test_compiled_derivatives(op, rng):
     """jit of derivatives, derivatives of jit and under checkpoint, against the eager ones; in three programs."""
     calls = []
     for d in differentiable_dtypes(op):
-        calls += some([c for c in calls_of(op, d, rng) if c.has_derivative()], 2)
+        calls += some([c for c in calls_of(op, d, rng) if c.has_derivative()], 2 if d == "float64" else 1)
     smooth = [c.smooth() for c in calls]
     points = [xs for _, xs in smooth]
     directions = [like(rng, xs) for xs in points]

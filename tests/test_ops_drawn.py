@@ -112,12 +112,13 @@ def elementwise(draw):
     ranks = [True] if len(ranks) == 1 else ranks
 
     def sample(rng):
-        smooth = pools(list(op.samples(rng, dtype)), len(first.args))
+        full = [s for s in op.samples(rng, dtype) if all(np.size(x) for x in s.args)]
+        smooth = pools([full[rng.integers(len(full))]], len(first.args))  # of one sample: its arguments fit together
         extreme = pools(edges, len(first.args))
         args = []
-        for x, mine, others, full in zip(first.args, smooth, extreme, ranks, strict=True):
+        for x, mine, others, has_axes in zip(first.args, smooth, extreme, ranks, strict=True):
             if mine is not None:
-                x = np.asarray(rng.choice(mine, shape if full else ()))
+                x = np.asarray(rng.choice(mine, shape if has_axes else ()))
                 x = mixed(rng, x, others.astype(x.dtype) if others is not None else np.array([]), special)
             args.append(x)
         return Sample(tuple(args), first.kwargs)
