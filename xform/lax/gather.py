@@ -143,7 +143,7 @@ def host_indices(indices: Any) -> Any:
     """Indices as int64; values above its range, which are out of bounds anywhere, become the largest."""
     if indices.dtype == np.uint64:
         indices = np.minimum(indices, np.uint64(2**63 - 1))
-    return indices.astype(np.int64)
+    return indices.astype(np.int64, copy=False)
 
 
 def index_arrays(
