@@ -146,6 +146,9 @@ def _integer_pow_check(x: ShapedArray, *, y: int) -> None:
 def _integer_pow_host(x: Any, *, y: int) -> Any:
     if y == 0:
         return np.ones_like(x)
+    if y == 3 and x.ndim:
+        out = np.multiply(x, x)
+        return np.multiply(x, out, out=out)
     return _by_squaring(np.true_divide(x.dtype.type(1), x) if y < 0 else x, abs(y), np.multiply)
 
 
