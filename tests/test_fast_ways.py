@@ -20,6 +20,7 @@ m = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]])
 FUNCTIONS = {
     "elementwise": (lambda a: xnp.sum(xnp.sin(a) * a + a**2 / (1 + a)), x),
     "scalars": (lambda a: a * 0.5 - 2 * xnp.exp(-a) + a / 3, np.float64(0.4)),
+    "constants": (lambda a: xnp.i0(a).sum() + xnp.sinc(a).sum(), x),
     "weak": (lambda a: 0.5 * a * a, 1.5),
     "products": (lambda a: xnp.sum(xnp.tanh(m @ a) @ m), x),
     "indexing": (lambda a: a[0] * a[1:].sum() + a[::-1][0] ** 2 + a[xnp.array([0, 0, 2])].sum(), x),

@@ -394,8 +394,8 @@ def test_the_mean_of_the_derivative_is_that_of_the_mean(name):
     error = 5 * slopes.std() / M**0.5
     np.testing.assert_allclose(slopes.mean(), moment(mean)(parameter), atol=error)
     if name in ("dirichlet", "gamma-approximate"):
-        compiled = xform.jit(xform.grad(lambda p: call(random.key(8), p).sum()))(parameters[:50])
-        np.testing.assert_allclose(compiled, slopes[:50], rtol=1e-9)
+        compiled = xform.jit(xform.grad(lambda p: call(random.key(8), p).sum()))(parameters)
+        np.testing.assert_allclose(compiled, slopes, rtol=1e-9)
 
 
 def test_counts_have_no_derivative():

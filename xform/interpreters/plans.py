@@ -23,6 +23,7 @@ from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var, eval_jaxpr
 from xform.core.trace import Primitive, staging
 from xform.interpreters import reverse
+from xform.interpreters.forward import with_consts
 from xform.interpreters.host import host_function
 from xform.interpreters.marks import INFINITE, marks_in
 from xform.interpreters.reverse import LinearizeTracer
@@ -214,7 +215,8 @@ def _new_plan(
         return None
     if type(operation) is Function:
         with staging(None):
-            closed, _ = trace_to_closed(lambda *xs: [operation.function(*xs)], avals, operation.name)
+            closed, consts = trace_to_closed(lambda *xs: [operation.function(*xs)], avals, operation.name)
+        closed = with_consts(closed, consts)
     else:
         out = operation.abstract_eval(*avals, **params)
         invars = [Var(None, a) for a in avals]
