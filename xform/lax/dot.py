@@ -219,7 +219,7 @@ def _dot_batch(
     return out, len(xb) + n_x + _free(get_aval(y).ndim, yc, yb).index(dy)  # type: ignore[arg-type]
 
 
-_TINY = 1024  # products
+_TINY = 128  # products; more of them are worth a kernel, and one line of text in place of ten
 
 
 def _is_tiny(out: ShapedArray, x: Value, y: Value, contracting: Sequence[int], batch: Sequence[int]) -> bool:
