@@ -88,12 +88,15 @@ def difference(got, want, tolerance, scale=0.0, zeros=False):
     return f"{bad.sum()} of {bad.size} differ; at {i} got {got[i]!r}, expected {want[i]!r}"
 
 
-def differences(call, got, want, tolerance, relative=0.1, zeros=False):
-    """Messages for all results of a call; errors are measured by each element plus `relative` times the largest."""
+def differences(call, got, want, tolerance, relative=0.1, zeros=False, beside=()):
+    """Messages for all results of a call; errors are measured by each element plus `relative` times the largest.
+
+    `beside` are numbers that the results are sums of, and that may cancel.
+    """
     if len(got) != len(want):
         return [f"{call}: {len(got)} results, expected {len(want)}"]
     want = host(want)
-    scale = relative * max((largest(w) for w in want), default=0.0)
+    scale = relative * max((largest(w) for w in [*want, *host(beside)]), default=0.0)
     out = []
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
         problem = difference(g, w, tolerance(w.dtype), scale, zeros)

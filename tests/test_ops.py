@@ -330,14 +330,15 @@ def test_compiled_derivatives(op, rng):
         again = derive_one(xform.checkpoint(f), xs, directions[i], weights[i], op.order)
         found = differences(calls[i], again, host(eager[i]), lambda d: 16 * op.ulps * eps(d), 1)
         problems += [f"under checkpoint {m}" for m in found]
-    for call, f, e, c, p in zip(calls, smooth, eager, compiled, pulled, strict=True):
+    for call, f, e, c, p, ws in zip(calls, smooth, eager, compiled, pulled, weights, strict=True):
         problems += [
             f"jit of derivatives {m}" for m in differences(call, c, host(e), lambda d: 16 * op.ulps * eps(d), 1)
         ]
         n, k = len(p), len(e) - (2 if op.order >= 2 else 1) * len(p)
         assert n == len(f[1])
         expected = host(e)[k : k + n]
-        problems += [f"vjp of jit {m}" for m in differences(call, p, expected, lambda d: 16 * op.ulps * eps(d), 1)]
+        found = differences(call, p, expected, lambda d: 16 * op.ulps * eps(d), 1, beside=ws)
+        problems += [f"vjp of jit {m}" for m in found]
     check(problems)
 
 
