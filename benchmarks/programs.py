@@ -2,7 +2,6 @@
 
 import xform
 import xform.numpy as jnp
-from xform import lax
 
 
 def sin_times(x):
@@ -73,7 +72,7 @@ def wave(speed, start):
         local = 0.1 * speed**2 / (1 + now**2)
         return (2 * now - before + local * (around - 4 * now), now), None
 
-    (end, before), _ = lax.scan(step, (start, start), None, length=200)
+    (end, before), _ = xform.lax.scan(step, (start, start), None, length=200)
     return jnp.sum((end - before) ** 2)
 
 
