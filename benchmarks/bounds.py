@@ -22,8 +22,9 @@ BOUNDS: dict[str, dict[str, float]] = {
     "memory of the gradient of a wave equation, 200 steps": {"JAX": 1 / 2},
     "compiled inv, 10,000 3x3 float64": {"JAX": 1 / 5},
     "compiled solve, 10,000 3x3 float64": {"JAX": 1 / 5},
+    "compiled det, 10,000 3x3 float64": {"JAX": 1 / 5},
     "compiled slogdet, 10,000 3x3 float64": {"JAX": 1 / 5},
-    "compiled cholesky, 10,000 3x3 float64": {"JAX": 1 / 4},
+    "compiled cholesky, 10,000 3x3 float64": {"JAX": 1 / 5},
     "compiled eigh, 10,000 3x3 float64": {"JAX": 1 / 5},
     # JAX has cofactors for up to 3 rows, as fast as memory, but wrong for matrices of nearly rank one.
     "compiled det, 10,000 4x4 float64": {"JAX": 1 / 5},

@@ -254,6 +254,20 @@ GEOMETRY_ERRORS = [
     ),
 ]
 
+
+def extreme_errors(primitive):
+    """Wrong calls of a window's maximum or minimum."""
+    windows, flat = geometry((4, 3), (2, 2)), geometry((3,), (2,))
+    return [
+        (
+            lambda: primitive.bind(x32 * 1j, windows=windows),
+            TypeError,
+            rf"{primitive} takes arrays of real .* c64\[4,3\]",
+        ),
+        (lambda: primitive.bind(x32, windows=flat), TypeError, rf"{primitive}: windows must have 2 axes.* f32\[4,3\]"),
+    ]
+
+
 OPS = [
     Op(
         "reduce_window_sum",
@@ -284,18 +298,7 @@ OPS = [
         reduced(np.maximum, lowest),
         REALS + BOOL,
         edges=extreme_edges,
-        errors=[
-            (
-                lambda: lax.windows.reduction.reduce_window_max_p.bind(x32 * 1j, windows=geometry((4, 3), (2, 2))),
-                TypeError,
-                r"reduce_window_max takes arrays of real dtype, got c64\[4,3\]",
-            ),
-            (
-                lambda: lax.windows.reduction.reduce_window_max_p.bind(x32, windows=geometry((3,), (2,))),
-                TypeError,
-                r"reduce_window_max: windows must have 2 axes, those of f32\[4,3\]",
-            ),
-        ],
+        errors=extreme_errors(lax.windows.reduction.reduce_window_max_p),
     ),
     Op(
         "reduce_window_min",
@@ -304,18 +307,7 @@ OPS = [
         reduced(np.minimum, highest),
         REALS + BOOL,
         edges=extreme_edges,
-        errors=[
-            (
-                lambda: lax.windows.reduction.reduce_window_min_p.bind(x32 * 1j, windows=geometry((4, 3), (2, 2))),
-                TypeError,
-                r"reduce_window_min takes arrays of real dtype, got c64\[4,3\]",
-            ),
-            (
-                lambda: lax.windows.reduction.reduce_window_min_p.bind(x32, windows=geometry((3,), (2,))),
-                TypeError,
-                r"reduce_window_min: windows must have 2 axes, those of f32\[4,3\]",
-            ),
-        ],
+        errors=extreme_errors(lax.windows.reduction.reduce_window_min_p),
     ),
     Op(
         "reduce_window:product",
