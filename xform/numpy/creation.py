@@ -22,6 +22,7 @@ from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, conv
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
+from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     NUMBERS,
     SCALARS,
@@ -367,7 +368,13 @@ ones.__doc__ = "An array of ones; `dtype` is float64 by default."
 empty.__doc__ = "An array of zeros, like `zeros`: there is no uninitialised memory."
 
 
-@api_boundary
+def _host_full(shape: Any, fill_value: Any) -> Any:
+    if shape is None or type(fill_value) not in SCALARS:
+        raise TypeError
+    return np.full(shape, fill_value, type(fill_value))
+
+
+@short_way(_host_full, plain="shape fill_value")
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array filled with a value, of its dtype by default; an array as value is broadcast."""
     shape = shape_argument("full", shape)
@@ -393,25 +400,25 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
     return placed(name, convert(out, found, True) if weak else out, device, out_sharding)
 
 
-@api_boundary
+@short_way(lambda a: np.zeros(a.shape, a.dtype), ANY)
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros with the shape and dtype of another array, unless others are given."""
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
-@api_boundary
+@short_way(lambda a: np.ones(a.shape, a.dtype), ANY)
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Ones with the shape and dtype of another array, unless others are given."""
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
-@api_boundary
+@short_way(lambda prototype: np.zeros(prototype.shape, prototype.dtype), ANY)
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Like `zeros_like`."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
-@api_boundary
+@short_way(lambda a, fill_value: np.full(a.shape, a.dtype.type(fill_value + 0.0)), "fd", plain="fill_value")
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -482,19 +489,28 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     return select_n_p.bind(mask, zero, m) if lower else select_n_p.bind(mask, m, zero)
 
 
-@api_boundary
+def _host_triangle(host: Callable[..., Any]) -> Callable[..., Any]:
+    def triangle(m: Any, k: int = 0) -> Any:
+        if m.ndim < 2:
+            raise ValueError
+        return host(m, k)
+
+    return triangle
+
+
+@short_way(_host_triangle(np.tril), ANY, plain="k")
 def tril(m: Any, k: int = 0) -> Array:
     """A copy with zeros above the k-th diagonal of the last two axes."""
     return _triangle("tril", m, k, True)
 
 
-@api_boundary
+@short_way(_host_triangle(np.triu), ANY, plain="k")
 def triu(m: Any, k: int = 0) -> Array:
     """A copy with zeros below the k-th diagonal of the last two axes."""
     return _triangle("triu", m, k, False)
 
 
-@api_boundary
+@short_way(np.vander, "d", plain="N increasing")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of x, from the (N-1)-th down to the 0-th (up if `increasing`)."""
     x = array_of("vander", x, "x")

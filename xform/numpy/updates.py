@@ -264,11 +264,11 @@ def _update(
             values = update.prepare(values)
         out = update.scatter.bind(flat, plan.indices, values, dimension_numbers=numbers, **params)
         return reshape(out, x.shape)
-    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
-    if not unique:
+    if not unique:  # elements without an index keep their value: x / 1, x ** 1
         one = full(flat.shape, np.ones((), x.dtype)[()])
-        product = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
-        values = gather_p.bind(product, plan.indices, **places)
+        factor = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
+        return reshape(convert(update.combine(flat, factor), x.dtype), x.shape)
+    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
     values = convert(update.combine(gather_p.bind(flat, plan.indices, **places), values), x.dtype)
     return reshape(scatter_p.bind(flat, plan.indices, values, dimension_numbers=numbers, **params), x.shape)
 
@@ -277,7 +277,8 @@ def _update_window(x: Any, items: Sequence[Item], update: _Update, values: Any) 
     """An update of one window at a known place."""
     starts, sizes = window_of(x.shape, items)
     shape = tuple(1 if i.kind is NEW else i.value[2] for i in items if i.kind in (SLICE, NEW))
-    values = reshape(_fit(values, shape), sizes)
+    if update.ufunc is None or get_aval(values).shape:
+        values = reshape(_fit(values, shape), sizes)
     if update.ufunc is not None:
         before = static_slice(x, [int(s) for s in starts], [int(s) + n for s, n in zip(starts, sizes, strict=True)])
         values = convert(update.combine(before, values), x.dtype)
@@ -290,7 +291,8 @@ def _update_masked(x: Any, mask: Any, update: _Update, values: Any) -> Any:
         parse(x.shape, mask)  # raises
     values = _fit(values, x.shape[mask.ndim :])
     values = _fit(values, x.shape) if get_aval(values).ndim else values
-    mask = broadcast_in_dim_p.bind(mask, shape=x.shape, broadcast_dimensions=tuple(range(mask.ndim)))
+    if mask.shape != x.shape:
+        mask = broadcast_in_dim_p.bind(mask, shape=x.shape, broadcast_dimensions=tuple(range(mask.ndim)))
     return select_n_p.bind(mask, x, _fit(convert(update.combine(x, values), x.dtype), x.shape))
 
 
