@@ -81,7 +81,6 @@ def test_numpy_and_pytorch_share_the_memory(name):
 def test_jax_shares_aligned_memory(jax_x64, from_dlpack):
     for x in (LENDERS["compiled"](), LENDERS["borrowed"]()):
         assert address(from_dlpack(x)) == address(np.asarray(x))
-        assert address(from_dlpack(x, copy=True)) != address(np.asarray(x))
     for make in LENDERS.values():
         x = make()
         theirs = from_dlpack(x)
