@@ -6,7 +6,7 @@ With no trace under way the arrays are made by NumPy. While a function is staged
 May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.interpreters`, `xform.core`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from xform.numpy.promotion import (
     expand_to,
     is_concrete,
     known_integer,
+    numpy_only,
     shape_argument,
     shown,
     to_dtype,
@@ -57,9 +58,12 @@ def array(
     object: Any,
     dtype: Any = None,
     *,
-    copy: bool = True,
+    copy: bool | None = True,
     order: str | None = "K",
+    subok: bool = False,
     ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -71,9 +75,10 @@ def array(
         Lists may contain traced arrays.
     dtype : dtype, optional
         By default NumPy's: float64, int64, complex128, bool; that of arrays is kept.
-    copy, order : accepted as in NumPy; the data of an `Array` can't change and is shared, that of an ndarray is copied
-    ndmin : int
-        Least number of axes; new ones come first.
+    copy, order, subok, like : accepted as in NumPy, if they ask for nothing that immutable arrays haven't
+        The data of an `Array` can't change and is shared, that of an ndarray is copied.
+    ndmin, ndmax : int
+        Least number of axes, new ones come first; and, unless 0, the largest.
     device : Device, optional
 
     Raises
@@ -90,12 +95,17 @@ def array(
     Array([[1, 2],
            [3, 4]], dtype=int64)
     """
-    if type(object) is np.ndarray and dtype is None and not ndmin and device is out_sharding is None:
+    if type(object) is np.ndarray and dtype is None and not ndmin and device is out_sharding is like is None:
         found = object.dtype
-        if found in dtypes.kinds and found.isnative and state.enable_x64 and order in _ORDERS:
+        if found in dtypes.kinds and found.isnative and state.enable_x64 and order == "K" and not ndmax and copy:
             return ArrayImpl(object.copy())
     try:
-        return _array("array", object, dtype, order, ndmin, device, out_sharding)
+        if copy is False:
+            return asarray(object, dtype, order, copy=False, like=like, device=device, out_sharding=out_sharding)
+        out = _array("array", object, dtype, order, ndmin, device, out_sharding, like)
+        if ndmax and out.ndim > ndmax:
+            raise ValueError(f"numpy.array: at most {ndmax} axes were asked for by ndmax, got {shown(out)}")
+        return out
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise
@@ -109,33 +119,30 @@ def asarray(
     copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
+    like: Any = None,
 ) -> Array:
     """Like `array`; an `Array` is returned as it is.
 
     ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
     """
-    if dtype is None and device is None:
+    if dtype is order is device is like is None:
         if isinstance(a, Array) and not copy:
             return a
         if type(a) is np.ndarray and copy is not False:
-            return array(a, order=order, out_sharding=out_sharding)
+            return array(a, out_sharding=out_sharding)
     try:
         if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
             raise ValueError(
                 "numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids"
             )
-        return _array("asarray", a, dtype, order, 0, device, out_sharding)
+        return _array("asarray", a, dtype, order, 0, device, out_sharding, like)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise
 
 
-_ORDERS = (None, "K", "C", "A")
-
-
-def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, out_sharding: Any) -> Any:
-    if order not in _ORDERS:
-        raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
+def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, out_sharding: Any, like: Any) -> Any:
+    numpy_only(name, order, like)
     dtype = dtype_argument(name, dtype)
     out = converted(name, x, dtype)
     if out.ndim < ndmin:
@@ -227,8 +234,9 @@ def _stacked(name: str, x: Sequence[Any], dtype: Any) -> Any:
 
 
 @api_boundary
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: Any, order: str | None = "K", subok: bool = False) -> Array:
     """A copy, with memory of its own."""
+    numpy_only("copy", order)
     a = array_of("copy", a)
     return ArrayImpl(np.array(a._value()), None, a.aval) if type(a) is ArrayImpl and state.fast else a
 
@@ -318,31 +326,39 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 @api_boundary
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Array:
     """A one-dimensional array of the bytes of a buffer."""
+    numpy_only("frombuffer", like=like)
     return own(np.frombuffer(buffer, dtype_argument("frombuffer", dtype), count, offset))
 
 
 @api_boundary
-def fromfile(*args: Any, **kwargs: Any) -> Array:
-    """As `numpy.fromfile`."""
-    return own(np.fromfile(*args, **kwargs))
+def fromfile(
+    file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0, *, like: Any = None
+) -> Array:
+    """Numbers in a binary file, or, if `sep` is not empty, in a text file with such separators."""
+    numpy_only("fromfile", like=like)
+    return own(np.fromfile(file, dtype_argument("fromfile", dtype), count, sep, offset))
 
 
 @api_boundary
-def fromiter(*args: Any, **kwargs: Any) -> Array:
-    """As `numpy.fromiter`."""
-    return own(np.fromiter(*args, **kwargs))
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Array:
+    """The numbers, at most `count`, that an iterator yields."""
+    numpy_only("fromiter", like=like)
+    return own(np.fromiter(iter, dtype_argument("fromiter", dtype), count))
 
 
 @api_boundary
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str, like: Any = None) -> Array:
     """Numbers in a text, between separators."""
+    numpy_only("fromstring", like=like)
     return own(np.fromstring(string, dtype_argument("fromstring", dtype), count, sep=sep))
 
 
 @api_boundary
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+) -> Any:
     """The array of ``function(i, j, ...)`` over all indices, mapped with `vmap`: the function sees scalars.
 
     Examples
@@ -354,6 +370,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     from xform.api.mapping import vmap
     from xform.numpy.ranges import arange
 
+    numpy_only("fromfunction", like=like)
     shape = shape_argument("fromfunction", shape)
 
     def scalars(*indices: Any) -> Any:
@@ -369,13 +386,22 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
 
 def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Callable[..., Array]:
-    def function(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-        if state.fast and dtype is device is out_sharding is None and state.enable_x64:
+    def function(
+        shape: Any,
+        dtype: Any = None,
+        order: Any = None,
+        *,
+        device: Any = None,
+        like: Any = None,
+        out_sharding: Any = None,
+    ) -> Array:
+        if state.fast and dtype is order is device is like is out_sharding is None and state.enable_x64:
             try:
                 return ArrayImpl(make(shape, float))
             except (TypeError, ValueError):
                 pass  # for the error below
         try:
+            numpy_only(name, order, like)
             shape = shape_argument(name, shape)
             found = dtype_argument(name, dtype) or dtypes.default_float()
             if state.fast:
@@ -400,8 +426,12 @@ empty.__doc__ = "An array of zeros, like `zeros`: there is no uninitialised memo
 
 
 @api_boundary
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """An array filled with a value, of its dtype by default; an array as value is broadcast."""
+    numpy_only("full", order, like)
     shape = shape_argument("full", shape)
     scalar = isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic)
     value = array_of("full", fill_value, "fill_value")
@@ -417,7 +447,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     return placed("full", out, device, out_sharding)
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
+def _like(name: str, a: Any, value: Any, dtype: Any, order: Any, shape: Any, device: Any, out_sharding: Any) -> Any:
+    numpy_only(name, order)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):  # a ShapeDtypeStruct will do
         a = array_of(name, a, "a")
     weak = dtype is None and getattr(a, "weak_type", False)
@@ -428,28 +459,38 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
 
 
 @api_boundary
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros_like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Zeros with the shape and dtype of another array, unless others are given."""
-    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+    return _like("zeros_like", a, 0, dtype, order, shape, device, out_sharding)
 
 
 @api_boundary
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones_like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Ones with the shape and dtype of another array, unless others are given."""
-    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+    return _like("ones_like", a, 1, dtype, order, shape, device, out_sharding)
 
 
 @api_boundary
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(
+    prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Array:
     """Like `zeros_like`."""
-    return _like("empty_like", prototype, 0, dtype, shape, device)
+    return _like("empty_like", prototype, 0, dtype, order, shape, device, None)
 
 
 @api_boundary
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """A value with the shape and dtype of another array, unless others are given."""
+    numpy_only("full_like", order)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_of("full_like", a, "a")
     if dtype is None:
@@ -458,8 +499,11 @@ def full_like(
 
 
 @api_boundary
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None
+) -> Array:
     """Ones on the k-th diagonal of an (N, M) matrix, zeros elsewhere."""
+    numpy_only("eye", order, like)
     found = dtype_argument("eye", dtype) or dtypes.default_float()
     rows, k = known_integer("eye", "N", N), known_integer("eye", "k", k)
     columns = rows if M is None else known_integer("eye", "M", M)
@@ -476,14 +520,15 @@ def _diagonal_mask(rows: int, columns: int, k: int) -> Any:
     return i + k == broadcasted_iota(np.int64, (rows, columns), 1)
 
 
-def identity(n: Any, dtype: Any = None) -> Array:
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Array:
     """The identity matrix."""
-    return eye(n, dtype=dtype)
+    return eye(n, dtype=dtype, like=like)
 
 
 @api_boundary
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, like: Any = None) -> Array:
     """Ones at and below the k-th diagonal of an (N, M) matrix, zeros above."""
+    numpy_only("tri", like=like)
     found = dtype_argument("tri", dtype) or dtypes.default_float()
     rows, k = known_integer("tri", "N", N), known_integer("tri", "k", k)
     columns = rows if M is None else known_integer("tri", "M", M)

@@ -195,10 +195,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
     return a if order == tuple(range(a.ndim)) else transpose_p.bind(a, permutation=order)
 
 
-@api_boundary
-def permute_dims(a: Any, /, axes: Any) -> Array:
-    """The axes in another order, as `transpose`."""
-    return transpose(a, axes)
+permute_dims = transpose
 
 
 @api_boundary
@@ -330,7 +327,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 
 
 @api_boundary
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: Any, shape: Any, subok: bool = False, *, out_sharding: Any = None) -> Array:
     """The array repeated to a shape, by NumPy's broadcasting."""
     _no_sharding("broadcast_to", out_sharding)
     array, new = array_of("broadcast_to", array, "array"), shape_argument("broadcast_to", shape)
@@ -341,7 +338,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 
 @api_boundary
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: Any, subok: bool = False) -> list[Array]:
     """All arrays broadcast to one shape."""
     arrays = [array_of("broadcast_arrays", x, f"{i + 1}") for i, x in enumerate(args)]
     if not arrays:

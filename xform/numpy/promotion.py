@@ -115,6 +115,24 @@ def no_out(name: str, out: Any) -> None:
         raise NotImplementedError(f"numpy.{name}: arrays are immutable, so there is no argument out; use the result")
 
 
+def numpy_only(name: str, order: Any = None, like: Any = None) -> None:
+    """What NumPy's functions accept for its own arrays: taken where it changes nothing, an error where it would."""
+    if order not in (None, "K", "C", "A"):
+        raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
+    if like is not None and not isinstance(like, Array | np.ndarray):
+        raise TypeError(
+            f"numpy.{name}: makes arrays of this library only, got like={_brief(like)}; call a function of that library"
+        )
+
+
+def cast_all(name: str, arrays: Sequence[Any], dtype: np.dtype, casting: str) -> list[Any]:
+    """Arrays converted to a dtype that was asked for; TypeError if NumPy's rule `casting` doesn't allow it."""
+    for x in arrays:
+        if casting != "unsafe" and not dtypes.can_cast(x.dtype, dtype, casting):
+            raise TypeError(f"numpy.{name}: can't cast {shown(x)} to {dtype} with casting={casting!r}")
+    return [convert(x, dtype) for x in arrays]
+
+
 def dtype_argument(name: str, dtype: Any) -> np.dtype | None:
     """The canonical dtype that a user asked for."""
     return None if dtype is None else dtypes.check_user_dtype(dtype, f"numpy.{name}")

@@ -28,6 +28,7 @@ from xform.numpy.promotion import (
     expand_to,
     is_concrete,
     known_integer,
+    numpy_only,
     promote,
     shown,
     strong,
@@ -48,12 +49,14 @@ def _known(name: str, **values: Any) -> list[Any]:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, like: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Evenly spaced values: start, start + step, ... before stop; with one argument, 0, 1, ... before it."""
-    if type(start) is int and stop is step is dtype is device is out_sharding is None and state.fast:
+    if type(start) is int and stop is step is dtype is device is like is out_sharding is None and state.fast:
         return ArrayImpl(np.arange(start, dtype=dtypes.default_int()))
     try:
+        numpy_only("arange", like=like)
         return placed("arange", _arange(start, stop, step, dtype), device, out_sharding)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
