@@ -428,6 +428,8 @@ def _has_nan(out: Any) -> bool:
 
 def _wrapped(out: Any, into: Any = None) -> Any:
     """NumPy's results as arrays: also Python numbers, several of them, and those of rank 0."""
-    if isinstance(out, tuple | list):
+    if isinstance(out, np.generic):
+        return ArrayImpl(out)
+    if isinstance(out, (tuple, list)):
         return (into or type(out))([_wrapped(x) for x in out])
-    return ArrayImpl(out if isinstance(out, np.generic) or np.ndim(out) else np.asarray(out)[()])
+    return ArrayImpl(out if type(out) is np.ndarray and out.ndim else np.asarray(out)[()])

@@ -398,7 +398,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 def _small_einsum(subscripts: str, *operands: Any) -> Any:
-    if np.sum([x.size for x in operands]) > 200:
+    if sum([np.size(x) for x in operands]) > 200:
         raise ValueError
     return np.einsum(subscripts, *operands)
 
