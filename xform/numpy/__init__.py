@@ -8,7 +8,7 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 
 # ruff: noqa: I001  (several names a line)
 
-from xform.numpy import fft, functional, indexing, keys, linalg, methods, protocols, types, ufuncs, updates
+from xform.numpy import fft, functional, indexing, keys, linalg, methods, protocols, special, types, ufuncs, updates
 from xform.numpy.creation import (
     array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,
     fromiter, fromstring, full, full_like, identity, ones, ones_like, tri, tril, triu, vander, zeros,

@@ -183,17 +183,21 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
         By default ``max(m, n) eps``.
     hermitian : bool
         Whether `M` is Hermitian, which saves time.
-    tol : another name of `rtol`
+    tol : float or array (...), optional
+        Instead of `rtol`: count the singular values that are more than this.
     """
-    rtol = one_of("matrix_rank", rtol=rtol, tol=tol)
+    if rtol is not None and tol is not None:
+        raise ValueError("numpy.linalg.matrix_rank: give rtol or tol, not both")
     M = inexact("matrix_rank", M, "M")
     if M.ndim < 2:
         return reductions.any(M != 0).astype(int)
     M = matrices("matrix_rank", M, "M", square=bool(hermitian))
     s = _hermitian_svdvals(M) if hermitian else svdvals(M)
-    if rtol is None:
-        rtol = max(M.shape[-2:]) * float(np.finfo(M.dtype).eps)
-    limit = creation.asarray(rtol, s.dtype) * reductions.max(s, -1, initial=0)
+    if tol is not None:
+        limit = creation.asarray(tol, s.dtype)
+    else:
+        rtol = max(M.shape[-2:]) * float(np.finfo(M.dtype).eps) if rtol is None else rtol
+        limit = creation.asarray(rtol, s.dtype) * reductions.max(s, -1, initial=0)
     return reductions.sum(s > manipulation.expand_dims(limit, -1), -1)
 
 
