@@ -565,9 +565,7 @@ def test_arguments_that_are_not_supported():
         lambda: np.einsum("ij->i", x, dtype=np.float32),
         lambda: np.clip(x, 0, 1, dtype=np.float32),
     ):
-        with pytest.raises(
-            (NotImplementedError, TypeError), match=r"numpy\.\w+: .*(not supported|memory layout|cast|got)"
-        ):
+        with pytest.raises((NotImplementedError, TypeError, ValueError), match=r"numpy\.\w+: .*(order|casting|dtype)"):
             call()
     with pytest.raises(np.exceptions.AxisError, match="axis"):
         np.sum(x, axis=2)
