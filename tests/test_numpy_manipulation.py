@@ -196,7 +196,7 @@ def test_derivatives_and_vmap(function):
         (lambda x: xnp.reshape(x, (-1, -1)), ValueError, "don't fit"),
         (lambda x: xnp.reshape(x, (-1, 5)), TypeError, "don't fit"),
         (lambda x: xnp.reshape(x, (2.5, 2)), TypeError, r"numpy\.reshape: shape must be an integer"),
-        (lambda x: xnp.transpose(x, (0, 0)), ValueError, "names an axis twice"),
+        (lambda x: xnp.transpose(x, (0, 0)), ValueError, "repeated axis"),
         (
             lambda x: xnp.transpose(x, (0,)),
             ValueError,
@@ -204,8 +204,8 @@ def test_derivatives_and_vmap(function):
         ),
         (lambda x: xnp.squeeze(x, 0), ValueError, r"numpy\.squeeze: axis=0 of f64\[3,4\] has not length 1"),
         (lambda x: xnp.moveaxis(x, (0, 1), 0), ValueError, r"numpy\.moveaxis: source"),
-        (lambda x: xnp.swapaxes(x, 0, 2), np.exceptions.AxisError, r"numpy\.swapaxes: axis2=2 is out of range"),
-        (lambda x: xnp.expand_dims(x, 5), np.exceptions.AxisError, r"numpy\.expand_dims: axis=5 is out of range"),
+        (lambda x: xnp.swapaxes(x, 0, 2), np.exceptions.AxisError, r"numpy\.swapaxes: axis2: axis 2 is out of bounds"),
+        (lambda x: xnp.expand_dims(x, 5), np.exceptions.AxisError, r"numpy\.expand_dims: axis 5 is out of bounds"),
         (
             lambda x: xnp.broadcast_to(x, (4, 3)),
             ValueError,
@@ -217,7 +217,7 @@ def test_derivatives_and_vmap(function):
             r"numpy\.concatenate: arrays must have one shape but for axis 0, got f64\[3,4\], f64\[4\]",
         ),
         (lambda x: xnp.concatenate([]), ValueError, r"numpy\.concatenate: needs at least one array"),
-        (lambda x: xnp.concatenate([x, x], 2), np.exceptions.AxisError, r"numpy\.concatenate: axis=2"),
+        (lambda x: xnp.concatenate([x, x], 2), np.exceptions.AxisError, r"numpy\.concatenate: axis 2 is out of bounds"),
         (
             lambda x: xnp.concatenate(3.0),
             TypeError,

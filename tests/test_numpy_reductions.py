@@ -147,9 +147,9 @@ def test_vmap_over_any_axis():
         (
             lambda x: xnp.sum(x, axis=2),
             np.exceptions.AxisError,
-            r"numpy\.sum: axis=2 is out of range for an array of 2 axes",
+            r"numpy\.sum: axis 2 is out of bounds for array of dimension 2",
         ),
-        (lambda x: xnp.max(x, axis=(0, 0)), ValueError, r"numpy\.max: axis=\(0, 0\) names an axis twice"),
+        (lambda x: xnp.max(x, axis=(0, 0)), ValueError, r"numpy\.max: repeated axis in axis=\(0, 0\)"),
         (lambda x: xnp.mean(x, axis="a"), TypeError, r"numpy\.mean: axis must be an integer"),
         (lambda x: xnp.max(x[:0]), ValueError, r"numpy\.max: no elements along axis 0 of f64\[0,3\]; give initial"),
         (lambda x: xnp.argmin(x[:0], 0), ValueError, r"numpy\.argmin: no elements"),

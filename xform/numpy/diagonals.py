@@ -28,7 +28,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 def _diagonal(name: str, a: Array, offset: Any, axis1: Any, axis2: Any) -> Array:
     if a.ndim < 2:
         raise ValueError(f"numpy.{name}: a must have at least two axes, got {shown(a)}")
-    i, j = canonical_axis(name, axis1, a.ndim, "axis1"), canonical_axis(name, axis2, a.ndim, "axis2")
+    i, j = canonical_axis(name, axis1, a, "axis1"), canonical_axis(name, axis2, a, "axis2")
     if i == j:
         raise ValueError(f"numpy.{name}: axis1 and axis2 must differ, got {axis1} and {axis2}")
     k = operator.index(offset)

@@ -72,7 +72,7 @@ def _axes_and_lengths(name: str, kind: FftType, a: Array, s: Any, axes: Any) -> 
         if s is not None and len(s) > a.ndim:
             raise ValueError(f"numpy.fft.{name}: s has {len(s)} lengths for {shown(a)}")
     else:
-        order = canonical_axes(f"fft.{name}", axes, a.ndim, "axes")
+        order = canonical_axes(f"fft.{name}", axes, a, "axes")
     lengths = [a.shape[d] for d in order]
     if kind is FftType.IRFFT and lengths:
         lengths[-1] = 2 * (lengths[-1] - 1)
@@ -306,5 +306,5 @@ def ifftshift(x: Any, axes: Any = None) -> Array:
 
 def _shift(name: str, x: Any, axes: Any, sign: int) -> Array:
     x = array_of(f"fft.{name}", x, "x")
-    axes = canonical_axes(f"fft.{name}", axes, x.ndim, "axes")
+    axes = canonical_axes(f"fft.{name}", axes, x, "axes")
     return manipulation.roll(x, [sign * (x.shape[d] // 2) for d in axes], axes)

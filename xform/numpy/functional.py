@@ -156,7 +156,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     from xform.api.mapping import vmap
 
     arr = array_of("apply_along_axis", arr, "arr")
-    axis = canonical_axis("apply_along_axis", axis, arr.ndim)
+    axis = canonical_axis("apply_along_axis", axis, arr)
 
     def mapped(v: Any) -> Any:
         return func1d(v, *args, **kwargs)
@@ -172,7 +172,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
     """Apply ``func(a, axis)``, such as `sum`, for one axis after the other, keeping their number."""
     a = array_of("apply_over_axes", a)
-    for axis in canonical_axes("apply_over_axes", axes, a.ndim, "axes"):
+    for axis in canonical_axes("apply_over_axes", axes, a, "axes"):
         out = func(a, axis)
         if out.ndim == a.ndim - 1:
             out = manipulation.expand_dims(out, axis)
@@ -284,7 +284,7 @@ def reduce(
     a = array_of(name, a)
     if dtype is not None:
         a = a.astype(dtype)
-    axes = canonical_axes(name, axis, a.ndim)
+    axes = canonical_axes(name, axis, a)
     start = function.identity if initial is None else initial
     if where is not None:
         if start is None:
@@ -327,7 +327,7 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
     a = array_of(name, a)
     if dtype is not None:
         a = a.astype(dtype)
-    axis = canonical_axis(name, axis, a.ndim)
+    axis = canonical_axis(name, axis, a)
     dtype = _result_dtype(function, a)
     rows = manipulation.moveaxis(a, axis, 0)
     first = rows[:1].astype(dtype)
@@ -386,7 +386,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
     name = _binary(function, "reduceat")
     no_out(name, out)
     a = array_of(name, a)
-    a = manipulation.moveaxis(a if dtype is None else a.astype(dtype), canonical_axis(name, axis, a.ndim), 0)
+    a = manipulation.moveaxis(a if dtype is None else a.astype(dtype), canonical_axis(name, axis, a), 0)
     n = a.shape[0]
     starts = concrete(name, indices, "indices", "They decide the structure of the computation.").tolist()
     if any(not 0 <= i < n for i in starts):

@@ -88,7 +88,7 @@ def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
     first = arrays[0]
     if not first.ndim:
         raise ShapeError(f"numpy.{name}: arrays of rank 0 can't be joined; use stack")
-    axis = canonical_axis(name, axis, first.ndim)
+    axis = canonical_axis(name, axis, first)
     rests = {a.shape[:axis] + a.shape[axis + 1 :] for a in arrays}
     if len(rests) > 1 or any(a.ndim != first.ndim for a in arrays):
         raise ShapeError(
@@ -232,7 +232,7 @@ def repeat(
     a = array_of("repeat", a)
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    axis = canonical_axis("repeat", axis, a.ndim)
+    axis = canonical_axis("repeat", axis, a)
     n = a.shape[axis]
     if total_repeat_length is None:
         remedy = "Its sum is the length of the result: give total_repeat_length."
@@ -285,7 +285,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     arr = array_of("delete", arr, "arr")
     if axis is None:
         arr, axis = manipulation.ravel(arr), 0
-    axis = canonical_axis("delete", axis, arr.ndim)
+    axis = canonical_axis("delete", axis, arr)
     n = arr.shape[axis]
     if isinstance(obj, slice) or is_concrete(obj):
         value = obj if isinstance(obj, slice) else np.asarray(obj)
@@ -306,7 +306,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     arr = array_of("insert", arr, "arr")
     if axis is None:
         arr, axis = manipulation.ravel(arr), 0
-    axis = canonical_axis("insert", axis, arr.ndim)
+    axis = canonical_axis("insert", axis, arr)
     n = arr.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))

@@ -226,7 +226,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     """
     a, b = (inexact("tensorsolve", x, arg) for x, arg in ((a, "a"), (b, "b")))
     if axes is not None:
-        moved = canonical_axes("linalg.tensorsolve", axes, a.ndim, "axes")
+        moved = canonical_axes("linalg.tensorsolve", axes, a, "axes")
         a = manipulation.transpose(a, [d for d in range(a.ndim) if d not in moved] + list(moved))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:

@@ -137,7 +137,7 @@ def resize(a: Any, new_shape: Any) -> Array:
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Without axes of length 1: all, or those given, which must have it."""
     a = array_of("squeeze", a)
-    axes = [d for d, n in enumerate(a.shape) if n == 1] if axis is None else canonical_axes("squeeze", axis, a.ndim)
+    axes = [d for d, n in enumerate(a.shape) if n == 1] if axis is None else canonical_axes("squeeze", axis, a)
     if any(a.shape[d] != 1 for d in axes):
         raise ValueError(f"numpy.squeeze: axis={axis} of {shown(a)} has not length 1")
     return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else a
@@ -183,7 +183,7 @@ def transpose(a: Any, axes: Any = None) -> Array:
     if axes is None:
         order = tuple(range(a.ndim))[::-1]
     else:
-        order = canonical_axes("transpose", axes, a.ndim, "axes")
+        order = canonical_axes("transpose", axes, a, "axes")
         if len(order) != a.ndim:
             raise ValueError(f"numpy.transpose: axes={axes} must name all {a.ndim} axes of {shown(a)}")
     return a if order == tuple(range(a.ndim)) else transpose_p.bind(a, permutation=order)
@@ -208,7 +208,7 @@ def matrix_transpose(x: Any, /) -> Array:
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     a = array_of("swapaxes", a)
-    i, j = (canonical_axis("swapaxes", x, a.ndim, f"axis{k + 1}") for k, x in enumerate((axis1, axis2)))
+    i, j = (canonical_axis("swapaxes", x, a, f"axis{k + 1}") for k, x in enumerate((axis1, axis2)))
     order = list(range(a.ndim))
     order[i], order[j] = order[j], order[i]
     return a if i == j else transpose_p.bind(a, permutation=tuple(order))
@@ -218,8 +218,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """Axes moved to other places; the rest keeps its order."""
     a = array_of("moveaxis", a)
-    sources = canonical_axes("moveaxis", source, a.ndim, "source")
-    targets = canonical_axes("moveaxis", destination, a.ndim, "destination")
+    sources = canonical_axes("moveaxis", source, a, "source")
+    targets = canonical_axes("moveaxis", destination, a, "destination")
     if len(sources) != len(targets):
         raise ValueError(f"numpy.moveaxis: source={source} and destination={destination} must name as many axes")
     order = [d for d in range(a.ndim) if d not in sources]
@@ -232,7 +232,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """An axis moved before the one at `start`."""
     a = array_of("rollaxis", a)
-    axis = canonical_axis("rollaxis", axis, a.ndim)
+    axis = canonical_axis("rollaxis", axis, a)
     start = canonical_axis("rollaxis", start, a.ndim + 1, "start")
     return moveaxis(a, axis, start - (axis < start))
 
@@ -244,7 +244,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 def flip(m: Any, axis: Any = None) -> Array:
     """Elements in reverse order along axes (all by default)."""
     m = array_of("flip", m, "m")
-    axes = canonical_axes("flip", axis, m.ndim)
+    axes = canonical_axes("flip", axis, m)
     return rev_p.bind(m, dimensions=tuple(sorted(axes))) if axes else m
 
 
@@ -264,7 +264,7 @@ def flipud(m: Any) -> Array:
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
     """Rotated k times by 90 degrees, from the first towards the second axis."""
     m = array_of("rot90", m, "m")
-    first, second = canonical_axes("rot90", tuple(axes), m.ndim, "axes")
+    first, second = canonical_axes("rot90", tuple(axes), m, "axes")
     match operator.index(k) % 4:
         case 0:
             return m
@@ -296,7 +296,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
             raise ValueError(f"numpy.roll: shift={shift} and axis={axis} must have one length")
         shifts, axes = [s for s in shifts for _ in axes], [d for _ in shifts for d in axes]  # type: ignore[assignment]
     for s, d in zip(shifts, axes, strict=True):
-        d = canonical_axis("roll", d, a.ndim)
+        d = canonical_axis("roll", d, a)
         n = a.shape[d]
         if n == 0:
             continue
@@ -347,7 +347,7 @@ def broadcast_shapes(*shapes: Any) -> Shape:
 
 def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
     ary = array_of(name, ary, "ary")
-    axis = canonical_axis(name, axis, ary.ndim)
+    axis = canonical_axis(name, axis, ary)
     n = ary.shape[axis]
     if is_several(indices_or_sections):
         cuts = [operator.index(i) for i in indices_or_sections]
@@ -401,7 +401,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     x = array_of("unstack", x, "x")
     if not x.ndim:
         raise ValueError("numpy.unstack: x must have at least one axis")
-    axis = canonical_axis("unstack", axis, x.ndim)
+    axis = canonical_axis("unstack", axis, x)
     return tuple(squeeze_p.bind(slice_in_dim(x, i, i + 1, axis=axis), dimensions=(axis,)) for i in range(x.shape[axis]))
 
 

@@ -89,7 +89,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
             return manipulation.reshape(out, (1,) * x.ndim) if keepdims else out
         axes = tuple(range(x.ndim))
     else:
-        axes = canonical_axes("linalg.norm", axis, x.ndim)
+        axes = canonical_axes("linalg.norm", axis, x)
     if len(axes) == 1:
         out = _vector_norm("norm", x, 2 if ord is None else ord, axes)
     elif len(axes) == 2:
@@ -144,7 +144,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Norms of vectors along one axis, or of all elements along several (by default all) as one vector; see `norm`."""
     x = inexact("vector_norm", x, "x")
-    axes = canonical_axes("linalg.vector_norm", axis, x.ndim)
+    axes = canonical_axes("linalg.vector_norm", axis, x)
     out = _vector_norm("vector_norm", x, ord, axes)
     return manipulation.expand_dims(out, axes) if keepdims else out
 

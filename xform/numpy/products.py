@@ -222,7 +222,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     x1, x2 = _operands("vecdot", x1, x2)
     if not x1.ndim or not x2.ndim:
         raise ShapeError(f"numpy.vecdot: arguments must have at least one axis, got {shown(x1)} and {shown(x2)}")
-    x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x.ndim), -1) for x in (x1, x2))
+    x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x), -1) for x in (x1, x2))
     if x1.shape[-1] != x2.shape[-1]:
         raise _mismatch("vecdot", x1, x2, x1.ndim - 1, x2.ndim - 1)
     x1, x2 = manipulation.expand_dims(ufuncs.conj(x1), -2), manipulation.expand_dims(x2, -1)
@@ -284,8 +284,8 @@ def tensordot(
         if len(axes) != 2:
             raise ValueError(f"numpy.tensordot: axes must be a number or a pair of (lists of) axes, got {axes!r}")
         first, second = (
-            canonical_axes("tensordot", axes[0], a.ndim, "axes"),
-            canonical_axes("tensordot", axes[1], b.ndim, "axes"),
+            canonical_axes("tensordot", axes[0], a, "axes"),
+            canonical_axes("tensordot", axes[1], b, "axes"),
         )
     else:
         n = operator.index(axes)
@@ -321,8 +321,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a, b = _operands("cross", a, b)
     if not a.ndim or not b.ndim:
         raise ShapeError(f"numpy.cross: arguments must have at least one axis, got {shown(a)} and {shown(b)}")
-    a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a.ndim, "axisa"), -1)
-    b = manipulation.moveaxis(b, canonical_axis("cross", axisb, b.ndim, "axisb"), -1)
+    a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a, "axisa"), -1)
+    b = manipulation.moveaxis(b, canonical_axis("cross", axisb, b, "axisb"), -1)
     if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
         raise ShapeError(f"numpy.cross: vectors must have 2 or 3 components, got {shown(a)} and {shown(b)}")
     a0, a1, *a2 = manipulation.unstack(a, axis=-1)
@@ -335,7 +335,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     from xform.numpy.joining import stack
 
     out = stack(manipulation.broadcast_arrays(first, second, third), -1)
-    return manipulation.moveaxis(out, -1, canonical_axis("cross", axisc, out.ndim, "axisc"))
+    return manipulation.moveaxis(out, -1, canonical_axis("cross", axisc, out, "axisc"))
 
 
 # ---- Einstein's convention ---------------------------------------------------------------------------------

@@ -282,8 +282,9 @@ def _number_beside(a: ShapedArray, y: Any) -> Any:
 # ---- Axes --------------------------------------------------------------------------------------------------
 
 
-def canonical_axis(name: str, axis: Any, ndim: int, arg: str = "axis") -> int:
-    """An axis as an int from 0 to ndim - 1."""
+def canonical_axis(name: str, axis: Any, of: Any, arg: str = "axis") -> int:
+    """An axis as an int from 0 to ndim - 1; `of` is the array that has it, or ndim."""
+    ndim = of if type(of) is int else of.ndim
     try:
         index = operator.index(axis)
     except ConcretizationTypeError:
@@ -291,19 +292,23 @@ def canonical_axis(name: str, axis: Any, ndim: int, arg: str = "axis") -> int:
     except TypeError:
         raise TypeError(f"numpy.{name}: {arg} must be an integer, got {axis!r}") from None
     if not -ndim <= index < ndim:
-        raise AxisError(f"numpy.{name}: {arg}={index} is out of range for an array of {ndim} axes")
+        what = "axis" if arg == "axis" else f"{arg}: axis"
+        where = "" if of is ndim else f", {shown(of)}"
+        raise AxisError(f"numpy.{name}: {what} {index} is out of bounds for array of dimension {ndim}{where}")
     return index + ndim if index < 0 else index
 
 
-def canonical_axes(name: str, axis: Any, ndim: int, arg: str = "axis") -> tuple[int, ...]:
+def canonical_axes(name: str, axis: Any, of: Any, arg: str = "axis") -> tuple[int, ...]:
     """Axes as a tuple of distinct ints in the order given; None: all."""
+    ndim = of if type(of) is int else of.ndim
     if axis is None:
         return tuple(range(ndim))
     if not is_several(axis):
-        return (canonical_axis(name, axis, ndim, arg),)
-    out = tuple(canonical_axis(name, a, ndim, arg) for a in axis)
+        return (canonical_axis(name, axis, of, arg),)
+    out = tuple(canonical_axis(name, a, of, arg) for a in axis)
     if len(set(out)) != len(out):
-        raise ValueError(f"numpy.{name}: {arg}={tuple(axis)} names an axis twice")
+        where = "" if of is ndim else f" for {shown(of)}"
+        raise ValueError(f"numpy.{name}: repeated axis in {arg}={tuple(axis)}{where}")
     return out
 
 
