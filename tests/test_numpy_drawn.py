@@ -214,7 +214,8 @@ def test_wrong_calls(wrong):
     if not wrong.alone:
         with pytest.raises(Exception) as theirs:
             wrong.call(np)
-        assert issubclass(wrong.error, theirs.type), f"NumPy raises {theirs.type.__name__}: {theirs.value}"
+        public = next(t for t in theirs.type.__mro__ if not t.__module__.startswith("numpy._"))
+        assert issubclass(wrong.error, public), f"NumPy raises {theirs.type.__name__}: {theirs.value}"
     with pytest.raises(wrong.error, match=wrong.message) as ours:
         wrong.call(xnp)
     assert type(ours.value) is wrong.error or issubclass(type(ours.value), wrong.error)

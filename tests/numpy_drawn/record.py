@@ -199,7 +199,7 @@ def arrays(
     x = np.asarray(x).astype(dtype)
     if layout == "S" and shape:
         x = x[..., ::2]
-    elif layout == "F":
+    elif layout == "F" and shape:
         x = np.asfortranarray(x)
     return x
 

@@ -59,11 +59,13 @@ def refused(name, values, error=TypeError, alone=""):
 
 def keywords(name, *args):
     """Arguments of NumPy's ufuncs that need mutable arrays, and ones that nobody has."""
+    if not isinstance(getattr(np, name), np.ufunc):
+        return []
     return [
         Wrong(lambda np: getattr(np, name)(*args, out=np.zeros(3)), NotImplementedError, rf"numpy\.{name}.*immutable", "immutable"),  # fmt: skip  # noqa: E501
         Wrong(lambda np: getattr(np, name)(*args, ordering="K"), TypeError, "unexpected keyword argument 'ordering'"),
         Wrong(lambda np: getattr(np, name)(), TypeError, "argument"),
-        Wrong(lambda np: getattr(np, name)(*args[1:], "abc"), TypeError, rf"numpy\.{name}.*'abc' of type str"),
+        Wrong(lambda np: getattr(np, name)(*args[1:], "abc"), TypeError, rf"numpy\.{name}.*'abc' of type str", "strings" if name.startswith("logical") else ""),  # fmt: skip  # noqa: E501
     ]
 
 
@@ -111,12 +113,6 @@ UNARY = [
     *unary("bitwise_count", INTEGERS, errors=[A, C], gradient=False),
     *unary("logical_not", ALL, gradient=False),
 ]
-# real and imag of NumPy are no ufuncs, and take no keywords at all.
-UNARY = [
-    Function(r.name, r.calls, r.reference) if r.name in ("real", "imag", "sinc", "i0") and not r.errors else r
-    for r in UNARY
-]
-
 # ---- Two arguments -----------------------------------------------------------------------------------------
 
 
@@ -124,7 +120,7 @@ UNARY = [
 def two(draw, dtypes, special=SPECIAL, low=-3, high=3, second=None, scalars=True):
     """Two arrays that broadcast, of one or of two dtypes; sometimes one is a Python number."""
     left, right = draw(broadcastable())
-    if second is None and draw(st.booleans()):
+    if second is None and (draw(st.booleans()) or not set(dtypes) & set(FLOATS)):
         dtypes = (draw(st.sampled_from(dtypes)),)
     real = not set(dtypes) & set(COMPLEX)
     options = {"special": special if real else (), "low": low, "high": high}
@@ -184,7 +180,7 @@ BINARY = [
     *binary("maximum minimum fmax fmin", ALL),
     *binary("arctan2", REAL, floats=True, errors=[(A, C)], grad_tolerance=1e-4),
     *binary("hypot", REAL, floats=True, errors=[(A, C)]),
-    *binary("logaddexp logaddexp2", REAL, floats=True, errors=[(A, C)]),
+    *binary("logaddexp logaddexp2", REAL, floats=True),
     *binary("copysign heaviside", REAL, floats=True, errors=[(A, C)], special=SPECIAL[2:]),
     *binary("nextafter", REAL, floats=True, errors=[(A, C)], gradient=False),
     *binary("gcd lcm", INTEGERS, errors=[(A, A), (B, B)], gradient=False),
@@ -337,7 +333,7 @@ METHODS = [
             lambda *args, name=name, inplace: changed(name)(*args),
             grad_tolerance=1e-4,
             errors=[
-                Wrong(lambda np, name=name: getattr(np, name).at(np.zeros(3), 5, 1, inplace=False), (IndexError), rf"{name}.*5 is out of bounds.*f64\[3\]", "JAX's parameter"),  # fmt: skip  # noqa: E501
+                Wrong(lambda np, name=name: getattr(np, name).at(np.zeros(3), 5, 1, inplace=False), IndexError, rf"{name}\.at.*index 5 is out of bounds for axis 0 with size 3", "JAX's parameter"),  # fmt: skip  # noqa: E501
                 Wrong(lambda np, name=name: getattr(np, name).at(np.zeros(3), 0, 1), NotImplementedError, rf"{name}.*immutable", "immutable"),  # fmt: skip  # noqa: E501
             ],
         )
@@ -345,12 +341,12 @@ METHODS = [
     ),
     Function(
         "subtract.reduce",
-        reductions("add").map(
+        reductions("hypot").map(
             lambda c: Call((c.args[0].astype("f8"),), {"axis": c.kwargs["axis"] and -1, "initial": 1.0})
         ).filter(lambda c: c.args[0].ndim > 0 and c.kwargs["axis"] is not None),
         errors=[
             Wrong(lambda np: np.subtract.reduce(A[:0]), ValueError, r"subtract.*zero-size array.*no identity.*f64\[0,3\]"),
-            Wrong(lambda np: np.subtract.reduce(A, where=B), ValueError, r"subtract.*no identity.*initial.*f64\[2,3\]"),
+            Wrong(lambda np: np.subtract.reduce(A, where=B), ValueError, r"subtract.*not have an identity.*initial.*f64\[2,3\]"),
             Wrong(lambda np: np.sin.reduce(A), ValueError, r"sin.*only.*two arguments"),
         ],
     ),

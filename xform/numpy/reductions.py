@@ -16,7 +16,7 @@ from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.core.trace import Primitive, Tracer
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
@@ -70,7 +70,7 @@ def reduce_by(
     name: str, p: Primitive, a: Array, axis: Any, keepdims: Any, where: Any = None, identity: Any = None
 ) -> tuple[Any, tuple[int, ...]]:
     """Bind a reduction; elements outside `where` are replaced by `identity`. Returns the axes, too."""
-    axes = canonical_axes(name, axis, a.ndim)
+    axes = canonical_axes(name, axis, a)
     if where is not None:
         a = select_n_p.bind(mask_of(name, where, a), a.dtype.type(identity), a)
     out = p.bind(a, axes=tuple(sorted(axes))) if axes else a
@@ -118,11 +118,11 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                 return of_all(a)
             no_out(name, out)
             a = array_of(name, a)
-            wanted = dtype_argument(name, dtype) or _sum_dtype(a.dtype, promote_integers)
+            wanted = dtype_argument(name, dtype) or sum_dtype(a.dtype, promote_integers)
             result, _ = reduce_by(name, p, convert(a, wanted), axis, keepdims, where, identity)
             return result if initial is None else combine(to_dtype(name, initial, wanted), result)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -130,7 +130,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
     return function
 
 
-def _sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
+def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum: narrow integers get the default width."""
     kind = dtypes.kinds[dtype]
     if kind == "b" or (kind == "i" and promote_integers and dtype.itemsize < dtypes.default_int().itemsize):
@@ -168,13 +168,13 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
                     raise ValueError(
                         f"numpy.{name}: with where, initial must be given: there may be no element to choose from"
                     )
-                empty = [d for d in canonical_axes(name, axis, a.ndim) if a.shape[d] == 0]
+                empty = [d for d in canonical_axes(name, axis, a) if a.shape[d] == 0]
                 if empty:
                     raise ValueError(f"numpy.{name}: no elements along axis {empty[0]} of {shown(a)}; give initial")
             result, _ = reduce_by(name, p, a, axis, keepdims, where, None if where is None else identity(a.dtype))
             return result if initial is None else combine(result, to_dtype(name, initial, a.dtype))
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -204,10 +204,11 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
         try:
             no_out(name, out)
             a = array_of(name, a)
+            axes = canonical_axes(name, axis, a)
             truth = a if a.dtype == bool else a != 0
-            return reduce_by(name, p, truth, axis, keepdims, where, identity)[0]
+            return reduce_by(name, p, truth, axes, keepdims, where, identity)[0]
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -261,17 +262,17 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
             no_out(name, out)
             a = array_of(name, a)
             flat = a if axis is not None else lax_reshape(a, (a.size,))
-            d = canonical_axis(name, 0 if axis is None else axis, flat.ndim)
+            d = canonical_axis(name, 0 if axis is None else axis, flat)
             if flat.shape[d] == 0:
                 raise ValueError(f"numpy.{name}: no elements to choose from along axis {axis} of {shown(a)}")
             place = p.bind(strong(flat), axes=(d,), index_dtype=dtypes.default_int())
             return (
                 place
                 if not keepdims
-                else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a.ndim)))
+                else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a)))
             )
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -322,7 +323,7 @@ def mean(
         no_out("mean", out)
         return _mean("mean", array_of("mean", a), axis, dtype, keepdims, where)
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
+        leave(error, mean)
         raise
 
 
@@ -422,7 +423,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     1.25
     """
     a = array_of("average", a)
-    axes = canonical_axes("average", axis, a.ndim)
+    axes = canonical_axes("average", axis, a)
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
         total: Any = lax_full(out.shape, math.prod(a.shape[d] for d in axes), out.dtype)
@@ -448,7 +449,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 def _cumulate(name: str, p: Primitive, a: Array, axis: int, dtype: Any) -> Array:
-    return p.bind(convert(a, dtype_argument(name, dtype) or _sum_dtype(a.dtype)), axis=axis, reverse=False)
+    return p.bind(convert(a, dtype_argument(name, dtype) or sum_dtype(a.dtype)), axis=axis, reverse=False)
 
 
 def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
@@ -458,7 +459,7 @@ def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
         a = array_of(name, a)
         if axis is None:
             a, axis = lax_reshape(a, (a.size,)), 0
-        return _cumulate(name, p, a, canonical_axis(name, axis, a.ndim), dtype)
+        return _cumulate(name, p, a, canonical_axis(name, axis, a), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -482,7 +483,7 @@ def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Ca
                 raise ValueError(f"numpy.{name}: axis must be given for an array of several axes, got {shown(x)}")
             axis = 0
             x = lax_reshape(x, (x.size,))
-        d = canonical_axis(name, axis, x.ndim)
+        d = canonical_axis(name, axis, x)
         out = _cumulate(name, p, x, d, dtype)
         if include_initial:
             first = lax_full(reduced_shape(out.shape, (d,)), identity, out.dtype)
