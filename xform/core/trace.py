@@ -128,6 +128,12 @@ class Tracer(Array):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("np.asarray()")
 
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._no_value("from_dlpack()")
+
+    def __dlpack_device__(self) -> Any:
+        return self._no_value("from_dlpack()")
+
     def item(self, *args: Any) -> Any:
         """Raises: a tracer has no value."""
         return self._no_value("item()")

@@ -8,7 +8,9 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 
 # ruff: noqa: I001  (several names a line)
 
-from xform.numpy import fft, functional, indexing, keys, linalg, methods, protocols, types, ufuncs, updates
+from xform.numpy import (
+    fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, types, ufuncs, updates,
+)  # fmt: skip
 from xform.numpy.creation import (
     array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,
     fromiter, fromstring, full, full_like, identity, ones, ones_like, tri, tril, triu, vander, zeros,
@@ -42,6 +44,7 @@ from xform.numpy.manipulation import (
     resize, roll, rollaxis, rot90, shape, size, split, squeeze, swapaxes, transpose, trim_zeros, unstack,
     vsplit,
 )  # fmt: skip
+from xform.numpy.namespace_info import __array_api_version__, __array_namespace_info__
 from xform.numpy.nan_reductions import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
 )  # fmt: skip

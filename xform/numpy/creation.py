@@ -3,7 +3,7 @@
 With no trace under way the arrays are made by NumPy. While a function is staged, those that only depend on shapes
 (``zeros``, ``eye``) become operations of the program, so that no large constants travel with it.
 
-May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.core`.
+May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.interpreters`, `xform.core`.
 """
 
 import operator
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
-from xform.core import dtypes
+from xform.core import dlpack, dtypes
 from xform.core.array import Array, ArrayImpl, own
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
+from xform.interpreters.execution import default_device
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, convert_host
 from xform.lax.shapes import full as lax_full
@@ -278,11 +279,47 @@ def _converted_on_host(value: Any, dtype: Any) -> Any:
 
 @api_boundary
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library, by the DLPack protocol; on CPU it shares its memory unless ``copy=True``."""
-    value = np.from_dlpack(x)
-    if value.dtype not in dtypes.kinds:
-        raise TypeError(f"numpy.from_dlpack: dtype {value.dtype} is not supported")
-    return placed("from_dlpack", own(value) if copy else ArrayImpl(value), device)
+    """An array of another library, by the DLPack protocol.
+
+    In host memory nothing is copied: who writes to `x` afterwards changes the result.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__`` and ``__dlpack_device__``
+    device : Device, optional
+        Where to put the array. A CPU device also asks the library of an array that is elsewhere for a copy.
+    copy : bool, optional
+        True: always copy. False: never, but raise ValueError where it takes a copy.
+
+    Raises
+    ------
+    BufferError
+        If the data can't be had: on an accelerator without ``device=``, or of a dtype that doesn't exist here.
+    AttributeError
+        If `x` doesn't have the protocol.
+
+    Examples
+    --------
+    >>> import numpy as np, xform.numpy as xnp
+    >>> theirs = np.arange(3.0)
+    >>> ours = xnp.from_dlpack(theirs)
+    >>> np.shares_memory(np.from_dlpack(ours), theirs)
+    True
+    """
+    to_host = device is not None and getattr(device, "platform", None) == "cpu"
+    try:
+        value = dlpack.borrow(x, to_host, copy)
+    except (AttributeError, BufferError) as error:
+        raise type(error)(f"numpy.from_dlpack: {error}") from None
+    wanted = dtypes.canonicalize_dtype(value.dtype)
+    if wanted not in dtypes.kinds:
+        raise BufferError(f"numpy.from_dlpack: dtype {value.dtype} is not supported")
+    if copy is False and not (wanted == value.dtype and device in (None, default_device())):
+        raise ValueError(
+            f"numpy.from_dlpack: {value.dtype}{list(value.shape)} becomes {wanted} on {device or 'the host'} only by a "
+            "copy, which copy=False forbids"
+        )
+    return placed("from_dlpack", ArrayImpl(value.astype(wanted, copy=False)), device)
 
 
 @api_boundary

@@ -108,20 +108,10 @@ def _counterpart(func: Callable[..., Any]) -> Callable[..., Any] | None:
     return found if getattr(theirs, func.__name__, None) is func else None
 
 
-def array_namespace(self: Array, *, api_version: str | None = None) -> Any:
-    """The module whose functions work on these arrays, after the Python array API standard."""
-    import xform.numpy as xnp
-
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
-        raise ValueError(f"__array_namespace__: version {api_version!r} of the array API is not supported")
-    return xnp
-
-
 def install() -> None:
     """Attach the protocols to `Array`."""
     Array.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
     Array.__array_function__ = array_function  # type: ignore[attr-defined]
-    Array.__array_namespace__ = array_namespace  # type: ignore[attr-defined]
 
 
 install()
