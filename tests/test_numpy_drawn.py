@@ -143,7 +143,7 @@ def compiled(record, call):
 
 
 def gradient(record, call):
-    """Reverse and forward mode along a direction, beside central differences of NumPy's function, in double precision."""
+    """Reverse and forward mode along a direction, in double precision, beside central differences of NumPy."""
     arrays, rebuild = split(call)
     wide = {"f": np.dtype("float64"), "c": np.dtype("complex128")}
     arrays = [np.asarray(x).astype(wide.get(x.dtype.kind, x.dtype)) for x in arrays]

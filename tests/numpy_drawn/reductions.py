@@ -19,6 +19,7 @@ from tests.numpy_drawn.record import (
     axis,
     lattice,
     shapes,
+    wrong,
 )
 
 A = np.ones((2, 3))
@@ -65,58 +66,41 @@ def cumulative(draw, dtypes=ALL, special=(), low=-3, several=True, least=0):
 
 
 def wrong_axis(name, x=A, axis=2):
-    return Wrong(
-        lambda np: getattr(np, name)(x, axis=axis),
-        AxisError,
-        rf"^numpy\.{name}: axis {axis} is out of bounds for array of dimension 2.*f64\[2,3\]",
-    )
+    return wrong(name, AxisError, rf"axis {axis} is out of bounds for array of dimension 2.*f64\[2,3\]", x, axis=axis)
 
 
 def repeated_axis(name):
-    return Wrong(
-        lambda np: getattr(np, name)(A, axis=(1, -1)), ValueError, rf"^numpy\.{name}: repeated axis.*f64\[2,3\]"
-    )
+    return wrong(name, ValueError, r"repeated axis.*f64\[2,3\]", A, axis=(1, -1))
 
 
 def axis_type(name):
-    return Wrong(lambda np: getattr(np, name)(A, axis=1.5), TypeError, rf"^numpy\.{name}: .*must be an integer.*1\.5")
+    return wrong(name, TypeError, r"must be an integer.*1\.5", A, axis=1.5)
 
 
 def no_out(name):
-    return Wrong(
-        lambda np: getattr(np, name)(A, out=np.zeros(3)),
-        NotImplementedError,
-        rf"^numpy\.{name}: .*immutable",
-        "immutable",
-    )
+    return wrong(name, NotImplementedError, r"immutable", A, out=np.zeros(3), alone="immutable")
 
 
 def no_array(name):
-    return Wrong(
-        lambda np: getattr(np, name)("abc"),
-        TypeError,
-        rf"^numpy\.{name}: .*'abc' of type str",
-        "strings are arrays in NumPy",
-    )
+    return wrong(name, TypeError, r"'abc' of type str", "abc", alone="strings are arrays in NumPy")
 
 
 def bad_where(name, **more):
     return [
-        Wrong(
-            lambda np: getattr(np, name)(A, where=np.ones((2, 2), bool), **more),
+        wrong(
+            name,
             ValueError,
-            rf"^numpy\.{name}: .*bool\[2,2\].*broadcast.*f64\[2,3\]",
+            r"broadcast together with shapes bool\[2,2\], f64\[2,3\]",
+            A,
+            where=np.ones((2, 2), bool),
+            **more,
         ),
-        Wrong(
-            lambda np: getattr(np, name)(A, where=np.ones((2, 3)), **more),
-            TypeError,
-            rf"^numpy\.{name}: where.*bool.*f64\[2,3\]",
-        ),
+        wrong(name, TypeError, r"where.*bool.*f64\[2,3\]", A, where=np.ones((2, 3)), **more),
     ]
 
 
 def bad_dtype(name):
-    return Wrong(lambda np: getattr(np, name)(A, dtype="nonsense"), TypeError, rf"numpy\.{name}.*'nonsense'")
+    return wrong(name, TypeError, r"'nonsense'", A, dtype="nonsense")
 
 
 def common(name, several=True):
@@ -132,8 +116,8 @@ def common(name, several=True):
 
 def empty(name, words):
     return [
-        Wrong(lambda np: getattr(np, name)(E, axis=0), ValueError, rf"^numpy\.{name}: .*{words}.*f64\[0,3\]"),
-        Wrong(lambda np: getattr(np, name)(E), ValueError, rf"^numpy\.{name}: .*{words}.*f64\[0,3\]"),
+        wrong(name, ValueError, rf"{words}.*f64\[0,3\]", E, axis=0),
+        wrong(name, ValueError, rf"{words}.*f64\[0,3\]", E),
     ]
 
 
@@ -166,7 +150,7 @@ FUNCTIONS = [
                 *common(name),
                 *bad_where(name, initial=0),
                 *empty(name, NO_IDENTITY),
-                Wrong(lambda np, name=name: getattr(np, name)(A, where=A > 0), ValueError, rf"^numpy\.{name}: .*not have an identity.*initial.*f64\[2,3\]"),  # fmt: skip  # noqa: E501
+                wrong(name, ValueError, r"not have an identity.*initial.*f64\[2,3\]", A, where=A > 0),
             ],
         )
         for name in ("max", "min")
@@ -217,7 +201,7 @@ FUNCTIONS = [
     *(
         Function(
             name,
-            reductions(where=True, dtype=MEAN_DTYPES, ddof=True).filter(to_real),
+            reductions(where=True, dtype=MEAN_DTYPES[:2], ddof=True).filter(to_real),
             tolerance=64,
             grad_tolerance=1e-4,
             errors=[*common(name), *bad_where(name), bad_dtype(name)],
@@ -227,13 +211,13 @@ FUNCTIONS = [
     *(
         Function(
             name,
-            cumulative(),
+            cumulative().filter(to_real),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[
                 *common(name, several=False),
                 bad_dtype(name),
-                Wrong(lambda np, name=name: getattr(np, name)(A, axis=(0, 1)), TypeError, rf"^numpy\.{name}: .*must be an integer"),  # fmt: skip  # noqa: E501
+                wrong(name, TypeError, r"must be an integer", A, axis=(0, 1)),
             ],
         )
         for name in ("cumsum", "cumprod")
@@ -241,14 +225,13 @@ FUNCTIONS = [
     *(
         Function(
             name,
-            cumulative(several=False, least=1),
+            cumulative(several=False).filter(to_real),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[
                 wrong_axis(name),
-                bad_dtype(name),
-                Wrong(lambda np, name=name: getattr(np, name)(A), ValueError, rf"^numpy\.{name}: .*axis.*f64\[2,3\]"),
-                Wrong(lambda np, name=name: getattr(np, name)(1.0), ValueError, rf"^numpy\.{name}: .*(atleast|dimension|0-dim|rank 0)"),  # fmt: skip  # noqa: E501
+                wrong(name, TypeError, r"'nonsense'", A[0], dtype="nonsense"),
+                wrong(name, ValueError, r"axis.*f64\[2,3\]", A),
             ],
         )
         for name in ("cumulative_sum", "cumulative_prod")
@@ -267,7 +250,9 @@ def averages(draw):
         kwargs["weights"] = draw(arrays(x.shape, REALS, low=1))
     elif kind == "axes" and kwargs["axis"] not in (None, ()):
         d = kwargs["axis"]
-        kwargs["weights"] = draw(arrays(tuple(x.shape[i] for i in (d if isinstance(d, tuple) else (d,))), FLOATS, low=1))
+        kwargs["weights"] = draw(
+            arrays(tuple(x.shape[i] for i in (d if isinstance(d, tuple) else (d,))), FLOATS, low=1)
+        )
     return Call((x,), kwargs)
 
 
@@ -288,9 +273,17 @@ FUNCTIONS += [
         errors=[
             wrong_axis("average"),
             repeated_axis("average"),
-            Wrong(lambda np: np.average(A, weights=np.ones(2)), TypeError, r"^numpy\.average: .*f64\[2\].*f64\[2,3\]"),
+            Wrong(
+                lambda np: np.average(A, weights=np.ones(2)),
+                TypeError,
+                r"^numpy\.average: axis must be specified.*f64\[2,3\].*f64\[2\]",
+            ),
             Wrong(lambda np: np.average(A, 0, np.ones(3)), ValueError, r"^numpy\.average: .*f64\[3\].*f64\[2,3\]"),
-            Wrong(lambda np: np.average(A, weights=0 * A), ZeroDivisionError, r"^numpy\.average: .*sum to zero.*f64\[2,3\]"),
+            Wrong(
+                lambda np: np.average(A, weights=0 * A),
+                ZeroDivisionError,
+                r"^numpy\.average: .*sum to zero.*f64\[2,3\]",
+            ),
         ],
     ),
 ]
@@ -304,7 +297,7 @@ FUNCTIONS += [
     *(
         Function(
             name,
-            reductions(where=True, initial=True, dtype=("float64", "complex128"), special=NAN),
+            reductions(where=True, initial=True, dtype=("float64", "complex128"), special=NAN).filter(to_real),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[*common(name), *bad_where(name), bad_dtype(name)],
@@ -327,8 +320,8 @@ FUNCTIONS += [
             errors=[
                 *common(name, several=False),
                 *empty(name, f"attempt to get {name[3:]} of an empty sequence"),
-                Wrong(lambda np, name=name: getattr(np, name)(ALL_NAN), ValueError, rf"^numpy\.{name}: All-NaN slice encountered.*f64\[2,3\]"),  # fmt: skip  # noqa: E501
-                Wrong(lambda np, name=name: getattr(np, name)(ALL_NAN, axis=1), ValueError, rf"^numpy\.{name}: All-NaN slice encountered.*f64\[2,3\]"),  # fmt: skip  # noqa: E501
+                wrong(name, ValueError, r"All-NaN slice encountered.*f64\[2,3\]", ALL_NAN),
+                wrong(name, ValueError, r"All-NaN slice encountered.*f64\[2,3\]", ALL_NAN, axis=1),
             ],
         )
         for name in ("nanargmax", "nanargmin")
@@ -351,7 +344,7 @@ FUNCTIONS += [
     *(
         Function(
             name,
-            cumulative(special=NAN),
+            cumulative(special=NAN).filter(to_real),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[*common(name, several=False), bad_dtype(name)],

@@ -10,7 +10,6 @@ from tests.numpy_drawn.record import (
     BOOL,
     COMPLEX,
     FLOATS,
-    INEXACT,
     INTEGERS,
     NUMBERS,
     REALS,
@@ -23,12 +22,13 @@ from tests.numpy_drawn.record import (
     broadcastable,
     on_lattice,
     shapes,
+    wrong,
 )
 
 A = np.ones((2, 3))
 B = np.ones((2, 3), bool)
 C = np.ones((2, 3), complex)
-I = np.ones((2, 3), int)
+K = np.ones((2, 3), int)
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.5, -0.5)
 
 
@@ -53,19 +53,21 @@ def one(draw, dtypes, special=SPECIAL, low=-3, high=3):
     return Call((draw(arrays(dtypes=dtypes, special=special if real else (), low=low, high=high)),))
 
 
-def refused(name, values, error=TypeError, alone=""):
-    return Wrong(lambda np: getattr(np, name)(values), error, rf"numpy\.{name}.*(bool|f64|c128|i64)\[2,3\]", alone)
+def refused(name, *args, error=TypeError):
+    """Arguments of a dtype that the function doesn't take."""
+    return wrong(name, error, r"(bool|f64|c128|i64)\[2,3\]", *args)
 
 
 def keywords(name, *args):
-    """Arguments of NumPy's ufuncs that need mutable arrays, and ones that nobody has."""
+    """Arguments of NumPy's ufuncs that need mutable arrays, ones that nobody has, and what is no array."""
     if not isinstance(getattr(np, name), np.ufunc):
         return []
+    strings = "strings are true or false in NumPy" if name.startswith("logical") else ""
     return [
-        Wrong(lambda np: getattr(np, name)(*args, out=np.zeros(3)), NotImplementedError, rf"numpy\.{name}.*immutable", "immutable"),  # fmt: skip  # noqa: E501
+        wrong(name, NotImplementedError, "immutable", *args, out=np.zeros(3), alone="immutable"),
         Wrong(lambda np: getattr(np, name)(*args, ordering="K"), TypeError, "unexpected keyword argument 'ordering'"),
         Wrong(lambda np: getattr(np, name)(), TypeError, "argument"),
-        Wrong(lambda np: getattr(np, name)(*args[1:], "abc"), TypeError, rf"numpy\.{name}.*'abc' of type str", "strings" if name.startswith("logical") else ""),  # fmt: skip  # noqa: E501
+        wrong(name, TypeError, "'abc' of type str", *args[1:], "abc", alone=strings),
     ]
 
 
@@ -133,26 +135,23 @@ def two(draw, dtypes, special=SPECIAL, low=-3, high=3, second=None, scalars=True
 
 
 def mismatch(name, x=A):
+    """Shapes that don't fit, and too many or too few arguments."""
     return [
-        Wrong(lambda np: getattr(np, name)(x, x[:, :2]), ValueError, rf"numpy\.{name}.*\w+\[2,3\].*\w+\[2,2\]"),
+        wrong(name, ValueError, r"broadcast together with shapes \w+\[2,3\], \w+\[2,2\]", x, x[:, :2]),
         Wrong(lambda np: getattr(np, name)(x, x, x, x, x), TypeError, "argument"),
         Wrong(lambda np: getattr(np, name)(x), TypeError, "argument"),
     ]
-
-
-def refused_pair(name, x, y, error=TypeError):
-    return Wrong(lambda np: getattr(np, name)(x, y), error, rf"numpy\.{name}.*(bool|f64|c128|i64)\[2,3\]")
 
 
 def binary(names, dtypes, floats=False, errors=(), valid=None, **more):
     """Records of functions of two arguments."""
     options = {k: more.pop(k) for k in ("special", "low", "high", "second", "scalars") if k in more}
     calls = two(dtypes, **options)
-    example = I if set(INTEGERS) & set(dtypes) else A
+    example = K if set(INTEGERS) & set(dtypes) else A
     records = []
     for name in names.split():
         wrong = [*keywords(name, example, example), *mismatch(name, example)]
-        wrong += [refused_pair(name, *pair) for pair in errors]
+        wrong += [refused(name, *pair) for pair in errors]
         reference = more.get("reference") or on_lattice(getattr(np, name), floats)
         rest = {k: v for k, v in more.items() if k != "reference"}
         records.append(Function(name, calls if valid is None else calls.filter(valid), reference, errors=wrong, **rest))
@@ -176,7 +175,7 @@ BINARY = [
     *binary("subtract", ALL, valid=_not_both_bool, errors=[(B, B)]),
     *binary("divide", ALL, floats=True, grad_tolerance=1e-3),
     *binary("floor_divide remainder fmod", REAL, errors=[(A, C)], gradient=False),
-    *binary("power", ALL, valid=_no_integer_divisor, errors=[(I, -I)][:0], tolerance=64, grad_tolerance=1e-4),
+    *binary("power", ALL, valid=_no_integer_divisor, errors=[(K, -K)][:0], tolerance=64, grad_tolerance=1e-4),
     *binary("maximum minimum fmax fmin", ALL),
     *binary("arctan2", REAL, floats=True, errors=[(A, C)], grad_tolerance=1e-4),
     *binary("hypot", REAL, floats=True, errors=[(A, C)]),
@@ -185,7 +184,7 @@ BINARY = [
     *binary("nextafter", REAL, floats=True, errors=[(A, C)], gradient=False),
     *binary("gcd lcm", INTEGERS, errors=[(A, A), (B, B)], gradient=False),
     *binary("equal not_equal less less_equal greater greater_equal", ALL, gradient=False),
-    *binary("bitwise_and bitwise_or bitwise_xor", BOOL + INTEGERS, errors=[(A, A), (A, I)], gradient=False),
+    *binary("bitwise_and bitwise_or bitwise_xor", BOOL + INTEGERS, errors=[(A, A), (A, K)], gradient=False),
     *binary("logical_and logical_or logical_xor", ALL, gradient=False),
     Function(
         "float_power",
@@ -199,39 +198,74 @@ BINARY = [
         "ldexp",
         two(("float64", "float32", "int32", "bool"), low=-20, high=20, second=("int32", "int8", "int64", "bool")),
         lambda x, y: np.ldexp(x if x.dtype.kind == "f" else x.astype("f8"), y),
-        errors=[*keywords("ldexp", A, I), *mismatch("ldexp", I), refused_pair("ldexp", A, A), refused_pair("ldexp", C, I)],
+        errors=[
+            *keywords("ldexp", A, K),
+            *mismatch("ldexp", K),
+            refused("ldexp", A, A),
+            refused("ldexp", C, K),
+        ],
     ),
     Function(
         "left_shift",
         two(INTEGERS, second=("uint8",), high=7).map(lambda c: Call((c.args[0], c.args[1].astype(c.args[0].dtype)))),
         gradient=False,
-        errors=[*keywords("left_shift", I, I), *mismatch("left_shift", I), refused_pair("left_shift", A, I)],
+        errors=[*keywords("left_shift", K, K), *mismatch("left_shift", K), refused("left_shift", A, K)],
     ),
     Function(
         "right_shift",
         two(INTEGERS, second=("uint8",), high=70).map(lambda c: Call((c.args[0], c.args[1].astype(c.args[0].dtype)))),
         gradient=False,
-        errors=[*keywords("right_shift", I, I), *mismatch("right_shift", I), refused_pair("right_shift", A, I)],
+        errors=[*keywords("right_shift", K, K), *mismatch("right_shift", K), refused("right_shift", A, K)],
     ),
     Function(
         "power:negative",
         st.just(Call((np.array([1, -1, 2]), 2))),
         errors=[
-            Wrong(lambda np: np.power(I, -1), ValueError, r"numpy\.power.*integers to negative integer powers.*i64\[2,3\]"),
-            Wrong(lambda np: np.power(I, -I), ValueError, r"numpy\.power.*integers to negative integer powers.*i64\[2,3\]"),
-            Wrong(lambda np: np.array(I) ** -I, ValueError, r"numpy\.power.*negative integer powers.*i64\[2,3\]"),
+            wrong("power", ValueError, r"integers to negative integer powers.*i64\[2,3\]", K, -1),
+            wrong("power", ValueError, r"integers to negative integer powers.*i64\[2,3\]", K, -K),
+            Wrong(lambda np: np.array(K) ** -K, ValueError, r"numpy\.power.*negative integer powers.*i64\[2,3\]"),
         ],
     ),
 ]
 
 # ---- The methods -------------------------------------------------------------------------------------------
 
-IDENTITIES = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_or": 0,
-              "bitwise_and": -1, "bitwise_xor": 0, "hypot": 0, "logaddexp": -np.inf, "gcd": 0, "maximum": None}  # fmt: skip
-DTYPES = {"bitwise_or": INTEGERS, "bitwise_and": INTEGERS, "bitwise_xor": INTEGERS, "gcd": INTEGERS,
-          "hypot": FLOATS, "logaddexp": FLOATS, "subtract": NUMBERS, "maximum": REALS}  # fmt: skip
-REDUCED = ["add", "multiply", "maximum", "logical_and", "logical_xor", "bitwise_or", "bitwise_and", "hypot",
-           "logaddexp", "gcd"]  # fmt: skip
+IDENTITIES = {
+    "add": 0,
+    "multiply": 1,
+    "logical_and": True,
+    "logical_or": False,
+    "logical_xor": False,
+    "bitwise_or": 0,
+    "bitwise_and": -1,
+    "bitwise_xor": 0,
+    "hypot": 0,
+    "logaddexp": -np.inf,
+    "gcd": 0,
+    "maximum": None,
+}
+DTYPES = {
+    "bitwise_or": INTEGERS,
+    "bitwise_and": INTEGERS,
+    "bitwise_xor": INTEGERS,
+    "gcd": INTEGERS,
+    "hypot": FLOATS,
+    "logaddexp": FLOATS,
+    "subtract": NUMBERS,
+    "maximum": REALS,
+}
+REDUCED = [
+    "add",
+    "multiply",
+    "maximum",
+    "logical_and",
+    "logical_xor",
+    "bitwise_or",
+    "bitwise_and",
+    "hypot",
+    "logaddexp",
+    "gcd",
+]
 
 
 @st.composite
@@ -288,9 +322,9 @@ METHODS = [
             reductions(name),
             tolerance=64,
             errors=[
-                Wrong(lambda np, name=name: getattr(np, name).reduce(I, 2), AxisError, rf"{name}.*axis 2 is out of bounds.*i64\[2,3\]"),  # fmt: skip  # noqa: E501
-                Wrong(lambda np, name=name: getattr(np, name).reduce(I, (0, 0)), ValueError, rf"{name}.*(repeated|duplicate).*axis.*i64\[2,3\]"),  # fmt: skip  # noqa: E501
-                Wrong(lambda np, name=name: getattr(np, name).reduce(I, 0, None, I), NotImplementedError, rf"{name}.*immutable", "immutable"),  # fmt: skip  # noqa: E501
+                wrong(f"{name}.reduce", AxisError, r"axis 2 is out of bounds.*i64\[2,3\]", K, 2),
+                wrong(f"{name}.reduce", ValueError, r"(repeated|duplicate).*axis.*i64\[2,3\]", K, (0, 0)),
+                wrong(f"{name}.reduce", NotImplementedError, r"immutable", K, 0, None, K, alone="immutable"),
             ],
         )
         for name in REDUCED
@@ -301,7 +335,7 @@ METHODS = [
             accumulations(name),
             tolerance=64,
             errors=[
-                Wrong(lambda np, name=name: getattr(np, name).accumulate(I, 2), AxisError, rf"{name}.*axis 2 is out of bounds.*i64\[2,3\]"),  # fmt: skip  # noqa: E501
+                wrong(f"{name}.accumulate", AxisError, r"axis 2 is out of bounds.*i64\[2,3\]", K, 2),
             ],
         )
         for name in ("add", "multiply", "maximum", "logical_or", "bitwise_xor", "hypot", "subtract")
@@ -312,8 +346,8 @@ METHODS = [
             parts(name),
             tolerance=64,
             errors=[
-                Wrong(lambda np, name=name: getattr(np, name).reduceat(I, [0, 2]), IndexError, rf"{name}.*index 2 out.of.bounds.*i64\[2,3\]"),  # fmt: skip  # noqa: E501
-                Wrong(lambda np, name=name: getattr(np, name).reduceat(I, [0, 1], 2), AxisError, rf"{name}.*axis 2 is out of bounds.*i64\[2,3\]"),  # fmt: skip  # noqa: E501
+                wrong(f"{name}.reduceat", IndexError, r"index 2 out.of.bounds.*i64\[2,3\]", K, [0, 2]),
+                wrong(f"{name}.reduceat", AxisError, r"axis 2 is out of bounds.*i64\[2,3\]", K, [0, 1], 2),
             ],
         )
         for name in ("add", "multiply", "maximum", "bitwise_or", "logaddexp")
@@ -333,23 +367,32 @@ METHODS = [
             lambda *args, name=name, inplace: changed(name)(*args),
             grad_tolerance=1e-4,
             errors=[
-                Wrong(lambda np, name=name: getattr(np, name).at(np.zeros(3), 5, 1, inplace=False), IndexError, rf"{name}\.at.*index 5 is out of bounds for axis 0 with size 3", "JAX's parameter"),  # fmt: skip  # noqa: E501
-                Wrong(lambda np, name=name: getattr(np, name).at(np.zeros(3), 0, 1), NotImplementedError, rf"{name}.*immutable", "immutable"),  # fmt: skip  # noqa: E501
+                wrong(
+                    f"{name}.at",
+                    IndexError,
+                    r"index 5 is out of bounds for axis 0 with size 3",
+                    np.zeros(3),
+                    5,
+                    1,
+                    inplace=False,
+                    alone="JAX's parameter",
+                ),
+                wrong(f"{name}.at", NotImplementedError, r"immutable", np.zeros(3), 0, 1, alone="immutable"),
             ],
         )
         for name in ("add", "subtract", "multiply", "maximum", "hypot")
     ),
     Function(
         "subtract.reduce",
-        reductions("hypot").map(
-            lambda c: Call((c.args[0].astype("f8"),), {"axis": c.kwargs["axis"] and -1, "initial": 1.0})
-        ).filter(lambda c: c.args[0].ndim > 0 and c.kwargs["axis"] is not None),
+        reductions("hypot")
+        .map(lambda c: Call((c.args[0].astype("f8"),), {"axis": c.kwargs["axis"] and -1, "initial": 1.0}))
+        .filter(lambda c: c.args[0].ndim > 0 and c.kwargs["axis"] is not None),
         errors=[
-            Wrong(lambda np: np.subtract.reduce(A[:0]), ValueError, r"subtract.*zero-size array.*no identity.*f64\[0,3\]"),
-            Wrong(lambda np: np.subtract.reduce(A, where=B), ValueError, r"subtract.*not have an identity.*initial.*f64\[2,3\]"),
-            Wrong(lambda np: np.sin.reduce(A), ValueError, r"sin.*only.*two arguments"),
+            wrong("subtract.reduce", ValueError, r"zero-size array.*no identity.*f64\[0,3\]", A[:0]),
+            wrong("subtract.reduce", ValueError, r"not have an identity.*'initial'.*f64\[2,3\]", A, where=B),
+            wrong("sin.reduce", ValueError, "only.*two arguments", A),
         ],
     ),
-]  # fmt: skip
+]
 
 FUNCTIONS = [*UNARY, *BINARY, *METHODS]

@@ -72,7 +72,9 @@ def name_function(error: Exception, function: Callable[..., Any]) -> None:
     calls another one, or an operation of lax, that refuses what it was given; not of what users' code raises.
     """
     package = function.__module__.split(".")[1:2]
-    if package not in _NAMING or not isinstance(error, (TypeError, ValueError, IndexError, OverflowError, RuntimeError)):
+    if package not in _NAMING or not isinstance(
+        error, (TypeError, ValueError, IndexError, OverflowError, RuntimeError)
+    ):
         return
     message = error.args[0] if len(error.args) == 1 else None
     if not isinstance(message, str):
@@ -80,11 +82,11 @@ def name_function(error: Exception, function: Callable[..., Any]) -> None:
     name = function.__name__
     leading = _LEADING.match(message)
     if leading and package == ["numpy"]:
-        named = leading[1] == "numpy" and leading[2].rpartition(".")[2] == name
+        own = _SUBMODULES.get(function.__module__.rpartition(".")[2], "") + function.__qualname__
+        named = leading[1] == "numpy" and f".{leading[2]}".endswith(f".{own}")
         if named or name.startswith("_") or ".updates" in function.__module__:
             return
-        submodule = _SUBMODULES.get(function.__module__.rpartition(".")[2], "")
-        message = f"numpy.{submodule}{function.__qualname__}{message[leading.end() :]}"
+        message = f"numpy.{own}{message[leading.end() :]}"
     elif type(error) in (TypeError, ValueError, IndexError, OverflowError) and not (
         _NAMED.search(message) or re.search(rf"\b{name}\b", message)
     ):
@@ -118,7 +120,7 @@ def api_boundary(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            leave(error, function)
+            leave(error, wrapper)  # which may have been named later
             raise
 
     return wrapper  # type: ignore[return-value]

@@ -412,7 +412,9 @@ def power(x: Any, y: Any) -> Any:
     if dtype_of(x) == np.bool_:
         x, y = convert(x, np.dtype("int8")), convert(y, np.dtype("int8"))
     if is_concrete(y) and np.any(np.asarray(y) < 0):
-        raise ValueError(f"numpy.power: integers to negative integer powers are not allowed, got {shown(x)} ** {shown(y)}")
+        raise ValueError(
+            f"numpy.power: integers to negative integer powers are not allowed, got {shown(x)} ** {shown(y)}"
+        )
     return _integer_power(array(x), array(y))
 
 

@@ -303,7 +303,8 @@ def reduce(
 
     if start is None and not all(a.shape[d] for d in axes):
         raise ValueError(
-            f"numpy.{name}: zero-size array to reduction operation {function.__name__} which has no identity, {shown(a)}"
+            f"numpy.{name}: zero-size array to reduction operation {function.__name__} which has no identity, "
+            f"{shown(a)}"
         )
     result = _fold(function, rows(a), start, None if mask is None else rows(mask))
     return manipulation.expand_dims(result, axes) if keepdims else result
