@@ -123,25 +123,26 @@ def nanmean(
 @api_boundary
 def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
+    where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """`var` of what is not NaN."""
-    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
+    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @api_boundary
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
+    where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """`std` of what is not NaN."""
-    return _variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, root=True)
+    return _variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction, root=True)
 
 
 def _variance_without_nan(
     name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any,
-    root: bool = False,
+    correction: float | None, root: bool = False,
 ) -> Array:  # fmt: skip
+    ddof = ddof if correction is None else correction
     a, valid = _valid(name, a, where)
     if not dtypes.issubdtype(a.dtype, np.inexact):
         return variance(name, a, axis, dtype, out, ddof, keepdims, where, mean, None, root)
