@@ -402,8 +402,12 @@ def test_promises_change_nothing_where_they_hold():
     x, i, y = xnp.arange(6.0), np.array([0, 2, 5]), np.array([7.0, 8, 9])
     promises = {"indices_are_sorted": True, "unique_indices": True}
     for mode in (None, *MODES):
-        for f in (lambda x, i, y, **k: x.at[i].get(**k), lambda x, i, y, **k: x.at[i].set(y, **k),
-                  lambda x, i, y, **k: x.at[i].multiply(y, **k), lambda x, i, y, **k: x.at[i].power(y, **k)):  # fmt: skip
+        for f in (
+            lambda x, i, y, **k: x.at[i].get(**k),
+            lambda x, i, y, **k: x.at[i].set(y, **k),
+            lambda x, i, y, **k: x.at[i].multiply(y, **k),
+            lambda x, i, y, **k: x.at[i].power(y, **k),
+        ):
             want = f(x, i, y)
             np.testing.assert_array_equal(f(x, i, y, mode=mode, **promises), want)
             got = xform.jit(lambda x, i, y: f(x, i, y, mode=mode, **promises))(x, i, y)  # noqa: B023

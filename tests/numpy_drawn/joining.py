@@ -311,7 +311,7 @@ FUNCTIONS = [
         dtype=promoted,
         errors=[
             Wrong(lambda np: np.block([[A], A]), ValueError, r"block.*depths are mismatched"),
-            Wrong(lambda np: np.block([[A, A.T]]), ValueError, r"block.*f64\[2,3\], f64\[3,2\]"),
+            Wrong(lambda np: np.block([[A, A.T]]), ValueError, r"(block|concatenate).*f64\[2,3\], f64\[3,2\]"),
             Wrong(lambda np: np.block([]), ValueError, r"block.*empty"),
             Wrong(lambda np: np.block((A, A)), TypeError, r"block.*tuple"),
         ],
@@ -345,7 +345,7 @@ FUNCTIONS = [
             ),
             Wrong(lambda np: np.delete(A, [0, 7], 0), IndexError, r"delete.*7 is out of bounds.*f64\[2,3\]"),
             Wrong(lambda np: np.delete(A, [True], 0), ValueError, r"delete.*boolean.*f64\[2,3\]"),
-            Wrong(lambda np: np.delete(A, 1.5, 0), IndexError, r"delete.*1\.5|delete.*integer.*f64\[\]"),
+            Wrong(lambda np: np.delete(A, 1.5, 0), IndexError, r"delete.*integer.*f64\[2,3\]"),
             Wrong(lambda np: np.delete(A, 0, 2), AxisError, r"delete.*axis 2 is out of bounds.*f64\[2,3\]"),
         ],
     ),
@@ -363,7 +363,7 @@ FUNCTIONS = [
                 IndexError,
                 r"insert.*9 is out of bounds for axis 0 with size 2.*f64\[2,3\]",
             ),
-            Wrong(lambda np: np.insert(A, 0, np.ones(2), 0), ValueError, r"insert.*broadcast.*f64\[2\].*\(1, 3\)"),
+            Wrong(lambda np: np.insert(A, 0, np.ones(2), 0), ValueError, r"insert.*broadcast.*f64\[1,2\].*\(1, 3\)"),
             Wrong(lambda np: np.insert(A, 0, 0.0, 2), AxisError, r"insert.*axis 2 is out of bounds.*f64\[2,3\]"),
             Wrong(lambda np: np.insert(A, 1.5, 0.0, 0), TypeError, r"insert.*(1\.5|f64\[\])"),
         ],
@@ -441,7 +441,7 @@ FUNCTIONS = [
             Wrong(
                 lambda np: np.take_along_axis(A, np.zeros((2, 2), int), None),
                 ValueError,
-                r"take_along_axis.*axis=None.*one.*i64\[2,2\]",
+                r"take_along_axis.*axis=None.*single.*i64\[2,2\]",
             ),
             Wrong(
                 lambda np: np.take_along_axis(A, np.zeros((2, 2), int), 2),
