@@ -24,7 +24,10 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 @api_boundary
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(
+    file: Any, mmap_mode: Any = None, allow_pickle: bool = False, fix_imports: bool = True, encoding: Any = "ASCII", *,
+    max_header_size: int = 10000,
+) -> Any:  # fmt: skip
     """Read an array from a .npy file; of an .npz file, the mapping from names to ndarrays that `numpy.load` gives."""
-    found = np.load(file, *args, **kwargs)
+    found = np.load(file, mmap_mode, allow_pickle, fix_imports, encoding, max_header_size=max_header_size)
     return own(found) if isinstance(found, np.ndarray) else found
