@@ -10,7 +10,7 @@ every record, with NumPy as the reference::
 
     FUNCTIONS = [
         Function("sum", reductions(), errors=[
-            Wrong(lambda np: np.sum(A, axis=2), AxisError, r"sum.*axis 2 is out of bounds.*f64\\[2,3\\]"),
+            wrong("sum", AxisError, r"axis 2 is out of bounds.*f64\\[2,3\\]", A, axis=2),
         ]),
     ]
 
@@ -18,6 +18,7 @@ May import: NumPy, ml_dtypes and Hypothesis, and of the library nothing.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,6 +114,12 @@ class Function:
         return self.name.partition(":")[0]
 
 
+def wrong(name: str, error: type[Exception], message: str, *args: Any, alone: str = "", **kwargs: Any) -> Wrong:
+    """A call with these arguments; the error begins with the function's name, and the message occurs in it."""
+    start = re.escape(f"numpy.{name}")
+    return Wrong(lambda np: resolve(np, name)(*args, **kwargs), error, rf"^{start}\b.*{message}", alone)
+
+
 def resolve(module: Any, name: str) -> Any:
     """``linalg.solve`` of a module."""
     for part in name.split("."):
@@ -124,6 +131,24 @@ def widened(call: Call, dtype: np.dtype) -> np.dtype:
     """float64 where NumPy makes the smallest float that holds the integers, as in ``np.sin(np.int8(1))``."""
     first = next(np.asarray(a) for a in call.args if isinstance(a, np.ndarray | np.generic))
     return np.dtype("float64") if first.dtype.kind in "biu" and dtype.kind == "f" else dtype
+
+
+def lattice(*dtypes: Any) -> np.dtype:
+    """The dtype to which JAX promotes: integers give way to floats of any width; the rest is NumPy's."""
+    kinds = [np.dtype(d) for d in dtypes]
+    return np.result_type(*([d for d in kinds if d.kind in "fc"] or kinds))
+
+
+def on_lattice(function: Callable[..., Any], floats: bool = False) -> Callable[..., Any]:
+    """NumPy's function with its array arguments promoted as JAX does; with `floats` integers become float64."""
+
+    def reference(*args: Any, **kwargs: Any) -> Any:
+        dtype = lattice(*(a.dtype for a in args if isinstance(a, np.ndarray | np.generic)))
+        if floats and dtype.kind in "biu":
+            dtype = np.dtype("float64")
+        return function(*(a.astype(dtype) if isinstance(a, np.ndarray | np.generic) else a for a in args), **kwargs)
+
+    return reference
 
 
 # ---- Strategies --------------------------------------------------------------------------------------------
@@ -181,7 +206,7 @@ def arrays(
     x = np.asarray(x).astype(dtype)
     if layout == "S" and shape:
         x = x[..., ::2]
-    elif layout == "F":
+    elif layout == "F" and shape:
         x = np.asfortranarray(x)
     return x
 

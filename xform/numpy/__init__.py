@@ -9,7 +9,7 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 # ruff: noqa: I001  (several names a line)
 
 from xform.numpy import (
-    fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, types, ufuncs, updates,
+    fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, special, types, ufuncs, updates,
 )  # fmt: skip
 from xform.numpy.creation import (
     array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,

@@ -6,7 +6,6 @@ With no trace under way the arrays are made by NumPy. While a function is staged
 May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.interpreters`, `xform.core`.
 """
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -26,11 +25,12 @@ from xform.lax.slicing import concatenate as lax_concatenate
 from xform.numpy.promotion import (
     NUMBERS,
     SCALARS,
+    ShapeError,
     array_of,
-    broadcast_shapes_of,
     dtype_argument,
     expand_to,
     is_concrete,
+    known_integer,
     numpy_only,
     shape_argument,
     shown,
@@ -157,11 +157,7 @@ def converted(name: str, x: Any, dtype: Any) -> Any:
     if isinstance(x, NUMBERS):
         return x if dtype is None else convert(x, dtype)
     if isinstance(x, SCALARS) and not isinstance(x, np.generic):
-        if dtype is None:
-            return array_of(name, x)
-        return (
-            ArrayImpl(to_dtype(name, x, dtype)) if not isinstance(x, complex) or dtype.kind == "c" else _cast(x, dtype)
-        )
+        return array_of(name, x) if dtype is None else ArrayImpl(to_dtype(name, x, dtype))
     if isinstance(x, Sequence) and not isinstance(x, str | bytes) and _contains_arrays(x):
         return _stacked(name, x, dtype)
     try:
@@ -176,15 +172,14 @@ def converted(name: str, x: Any, dtype: Any) -> Any:
         raise TypeError(
             f"numpy.{name}: can't make an array of {_short(x)}; arrays hold numbers and booleans only"
         ) from None
-    if dtype is not None and value.dtype.kind in "iu" and isinstance(x, Sequence):
-        return ArrayImpl(_cast_integers(name, value, dtype))
+    if dtype is not None and isinstance(x, Sequence):
+        if value.dtype.kind in "iu":
+            return ArrayImpl(_cast_integers(name, value, dtype))
+        if value.dtype.kind == "c" and dtypes.kinds[dtype] not in "cb":
+            raise TypeError(f"numpy.{name}: complex numbers don't fit into {dtype}; take their real part")
     known = value.dtype in dtypes.kinds and state.enable_x64 and isinstance(x, list | tuple)
     out = ArrayImpl(value) if known else own(value)
     return out if dtype is None else convert(out, dtype)
-
-
-def _cast(x: complex, dtype: Any) -> Any:
-    return convert(ArrayImpl(np.complex128(x)), dtype)
 
 
 def _cast_integers(name: str, value: np.ndarray, dtype: np.dtype) -> Any:
@@ -438,11 +433,13 @@ def full(
     """An array filled with a value, of its dtype by default; an array as value is broadcast."""
     numpy_only("full", order, like)
     shape = shape_argument("full", shape)
+    scalar = isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic)
     value = array_of("full", fill_value, "fill_value")
-    dtype = dtype_argument("full", dtype) or dtypes.dtype(fill_value if isinstance(fill_value, SCALARS) else value)
-    value = convert(value, dtype)
-    if broadcast_shapes_of("full", [value.shape, shape], [value]) != shape:
-        raise ValueError(f"numpy.full: fill_value of {shown(value)} can't be broadcast to shape {shape}")
+    dtype = dtype_argument("full", dtype) or dtypes.dtype(fill_value if scalar else value)
+    aligned = zip(value.shape[::-1], shape[::-1], strict=False)
+    if value.ndim > len(shape) or any(n not in (1, m) for n, m in aligned):
+        raise ShapeError(f"numpy.full: could not broadcast input array {shown(value)} into shape {shape}")
+    value = ArrayImpl(to_dtype("full", fill_value, dtype)) if scalar else convert(value, dtype)
     if state.fast and type(value) is ArrayImpl:
         out: Any = ArrayImpl(np.full(shape, value._value(), dtype))
     else:
@@ -501,13 +498,6 @@ def full_like(
     return full(a.shape if shape is None else shape, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 
-def known_integer(name: str, arg: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError as error:
-        raise type(error)(f"numpy.{name}: {arg} must be a known integer, got {value!r}. {error}") from None
-
-
 @api_boundary
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None
@@ -557,8 +547,10 @@ def _lower_mask(shape: Sequence[int], k: int) -> Any:
 
 def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     m, k = array_of(name, m, "m"), known_integer(name, "k", k)
-    if m.ndim < 2:
-        raise ValueError(f"numpy.{name}: m must have at least two axes, got {shown(m)}")
+    if not m.ndim:
+        raise ValueError(f"numpy.{name}: m must have at least one dimension, got {shown(m)}")
+    if m.ndim == 1:  # the rows of a matrix, as in NumPy
+        m = expand_to(m, m.shape * 2)
     mask = expand_to(_lower_mask(m.shape, k if lower else k - 1), m.shape)
     zero = m.dtype.type(0)
     return select_n_p.bind(mask, zero, m) if lower else select_n_p.bind(mask, m, zero)
@@ -581,10 +573,11 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of x, from the (N-1)-th down to the 0-th (up if `increasing`)."""
     x = array_of("vander", x, "x")
     if x.ndim != 1:
-        raise ValueError(f"numpy.vander: x must have one axis, got {shown(x)}")
+        raise ValueError(f"numpy.vander: x must be a one-dimensional array or sequence, got {shown(x)}")
     n = x.shape[0] if N is None else known_integer("vander", "N", N)
     if n < 0:
         raise ValueError(f"numpy.vander: N must not be negative, got {n}")
+    x = convert(x, dtypes.promote_types(x.dtype, np.int64))
     powers = range(n) if increasing else range(n - 1, -1, -1)
     if not n:
         return zeros((x.shape[0], 0), x.dtype)

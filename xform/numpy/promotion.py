@@ -215,7 +215,11 @@ def broadcast_shapes_of(name: str, shapes: Sequence[tuple[int, ...]], args: Sequ
             lengths.discard(1)
         if len(lengths) > 1:
             what = ", ".join(shown(a) for a in args) if args else ", ".join(map(str, shapes))
-            raise ShapeError(f"numpy.{name}: can't broadcast {what} to one shape (axis {d}: lengths {sorted(lengths)})")
+            lengths_seen = " and ".join(map(str, sorted(lengths)))
+            raise ShapeError(
+                f"numpy.{name}: operands could not be broadcast together with shapes {what} (axis {d}: lengths "
+                f"{lengths_seen})"
+            )
         out.append(lengths.pop())
     if state.numpy_rank_promotion != "allow":
         _check_ranks(name, shapes)
@@ -330,6 +334,14 @@ def canonical_axes(name: str, axis: Any, of: Any, arg: str = "axis") -> tuple[in
     return out
 
 
+def known_integer(name: str, arg: str, value: Any) -> int:
+    """An argument that must be an integer, and known when a function is traced."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise type(error)(f"numpy.{name}: {arg} must be a known integer, got {value!r}. {error}") from None
+
+
 def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]:
     """A shape as a tuple of ints that are not negative; an int means one axis."""
     try:
@@ -339,5 +351,5 @@ def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]
     except TypeError:
         raise TypeError(f"numpy.{name}: {arg} must be an integer or a sequence of them, got {shape!r}") from None
     if any(d < 0 for d in out):
-        raise ValueError(f"numpy.{name}: {arg} must not be negative, got {out}")
+        raise ValueError(f"numpy.{name}: negative dimensions are not allowed, got {arg}={out}")
     return out
