@@ -124,7 +124,7 @@ def test_pinv(rng):
     check("pinv", np.diag([1.0, -2.0, 0.0]), hermitian=True)
     check("pinv", np.diag([1.0, 0.5, 1e-3]), rcond=1e-2)
     with pytest.raises(ValueError, match=r"linalg\.pinv: rtol and rcond are the same parameter"):
-        linalg.pinv(deficient, 1e-10, rcond=1e-10)
+        linalg.pinv(deficient, 1e-10, rtol=1e-10)
 
 
 @pytest.mark.parametrize("order", [None, 0, 1, 2, 3, 0.5, -1, np.inf, -np.inf])

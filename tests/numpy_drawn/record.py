@@ -126,6 +126,24 @@ def widened(call: Call, dtype: np.dtype) -> np.dtype:
     return np.dtype("float64") if first.dtype.kind in "biu" and dtype.kind == "f" else dtype
 
 
+def lattice(*dtypes: Any) -> np.dtype:
+    """The dtype to which JAX promotes: integers give way to floats of any width; the rest is NumPy's."""
+    kinds = [np.dtype(d) for d in dtypes]
+    return np.result_type(*([d for d in kinds if d.kind in "fc"] or kinds))
+
+
+def on_lattice(function: Callable[..., Any], floats: bool = False) -> Callable[..., Any]:
+    """NumPy's function with its array arguments promoted as JAX does; with `floats` integers become float64."""
+
+    def reference(*args: Any, **kwargs: Any) -> Any:
+        dtype = lattice(*(a.dtype for a in args if isinstance(a, np.ndarray | np.generic)))
+        if floats and dtype.kind in "biu":
+            dtype = np.dtype("float64")
+        return function(*(a.astype(dtype) if isinstance(a, np.ndarray | np.generic) else a for a in args), **kwargs)
+
+    return reference
+
+
 # ---- Strategies --------------------------------------------------------------------------------------------
 
 LENGTHS = st.sampled_from((1, 2, 3, 4, 5, 0))
@@ -181,7 +199,7 @@ def arrays(
     x = np.asarray(x).astype(dtype)
     if layout == "S" and shape:
         x = x[..., ::2]
-    elif layout == "F":
+    elif layout == "F" and shape:
         x = np.asfortranarray(x)
     return x
 

@@ -4,8 +4,8 @@ A concrete array holds a host `ndarray` (a NumPy scalar at rank 0), a device buf
 other when it is first needed and then kept. On CPU the two share memory where alignment allows. Arrays are immutable:
 no rule writes into an operand, and the host view that users get is read-only.
 
-The operators and NumPy's methods are attached to `Array` by `xform.numpy.methods`, which is written in terms of the
-array API above this floor.
+The operators and NumPy's methods are attached to `Array` by `xform.numpy.methods`, and how it prints by
+`xform.numpy.text`, which are written in terms of the array API above this floor.
 
 May import: `core.avals`, `core.dtypes`, `core.dlpack`, `core.config`, `core.errors`; `backends.xla` when a buffer is
 needed.
@@ -311,19 +311,6 @@ class ArrayImpl(Array):
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: arrays can't be dict keys, set members or static arguments of jit")
-
-    def __format__(self, spec: str) -> str:
-        return format(self._value() if not self.ndim else self, spec) if spec and not self.ndim else str(self)
-
-    def __repr__(self) -> str:
-        value = np.asarray(self._value())
-        text = np.array2string(value, separator=", ", prefix="Array(") if value.size else "[]"
-        shape = f", shape={self.shape}" if not value.size else ""
-        weak = ", weak_type=True" if self._weak else ""
-        return f"Array({text}{shape}, dtype={self.dtype}{weak})"
-
-    def __str__(self) -> str:
-        return str(np.asarray(self._value()))
 
     def __reduce__(self) -> tuple:
         return _rebuild, (np.asarray(self._value()), self._weak)

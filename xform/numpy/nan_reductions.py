@@ -113,24 +113,26 @@ def nanmean(
 @api_boundary
 def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
+    where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """`var` of what is not NaN."""
-    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean)
+    return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @api_boundary
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
+    where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """`std` of what is not NaN."""
-    return ufuncs.sqrt(_variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean))
+    return ufuncs.sqrt(_variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
 
 
 def _variance_without_nan(
-    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any
-) -> Array:
+    name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any,
+    correction: float | None,
+) -> Array:  # fmt: skip
+    ddof = ddof if correction is None else correction
     a, valid = _valid(name, a, where)
     filled = select_n_p.bind(valid, a.dtype.type(0), a)  # so that no NaN spoils the derivative
     result = variance(name, filled, axis, dtype, out, ddof, keepdims, valid, mean, None)

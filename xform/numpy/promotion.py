@@ -115,6 +115,24 @@ def no_out(name: str, out: Any) -> None:
         raise NotImplementedError(f"numpy.{name}: arrays are immutable, so there is no argument out; use the result")
 
 
+def numpy_only(name: str, order: Any = None, like: Any = None) -> None:
+    """What NumPy's functions accept for its own arrays: taken where it changes nothing, an error where it would."""
+    if order not in (None, "K", "C", "A"):
+        raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
+    if like is not None and not isinstance(like, Array | np.ndarray):
+        raise TypeError(
+            f"numpy.{name}: makes arrays of this library only, got like={_brief(like)}; call a function of that library"
+        )
+
+
+def cast_all(name: str, arrays: Sequence[Any], dtype: np.dtype, casting: str) -> list[Any]:
+    """Arrays converted to a dtype that was asked for; TypeError if NumPy's rule `casting` doesn't allow it."""
+    for x in arrays:
+        if casting != "unsafe" and not dtypes.can_cast(x.dtype, dtype, casting):
+            raise TypeError(f"numpy.{name}: can't cast {shown(x)} to {dtype} with casting={casting!r}")
+    return [convert(x, dtype) for x in arrays]
+
+
 def dtype_argument(name: str, dtype: Any) -> np.dtype | None:
     """The canonical dtype that a user asked for."""
     return None if dtype is None else dtypes.check_user_dtype(dtype, f"numpy.{name}")
@@ -312,6 +330,14 @@ def canonical_axes(name: str, axis: Any, of: Any, arg: str = "axis") -> tuple[in
     return out
 
 
+def known_integer(name: str, arg: str, value: Any) -> int:
+    """An argument that must be an integer, and known when a function is traced."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise type(error)(f"numpy.{name}: {arg} must be a known integer, got {value!r}. {error}") from None
+
+
 def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]:
     """A shape as a tuple of ints that are not negative; an int means one axis."""
     try:
@@ -321,5 +347,5 @@ def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]
     except TypeError:
         raise TypeError(f"numpy.{name}: {arg} must be an integer or a sequence of them, got {shape!r}") from None
     if any(d < 0 for d in out):
-        raise ValueError(f"numpy.{name}: {arg} must not be negative, got {out}")
+        raise ValueError(f"numpy.{name}: negative dimensions are not allowed, got {arg}={out}")
     return out

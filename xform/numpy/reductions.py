@@ -475,7 +475,10 @@ cumprod = _cumulative(
 
 def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Callable[..., Array]:
     @api_boundary
-    def function(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    def function(
+        x: Any, /, *, axis: int | None = None, dtype: Any = None, out: None = None, include_initial: bool = False
+    ) -> Array:
+        no_out(name, out)
         x = array_of(name, x, "x")
         if axis is None:
             if x.ndim > 1:
@@ -483,11 +486,11 @@ def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Ca
             axis = 0
             x = lax_reshape(x, (x.size,))
         d = canonical_axis(name, axis, x.ndim)
-        out = _cumulate(name, p, x, d, dtype)
+        result = _cumulate(name, p, x, d, dtype)
         if include_initial:
-            first = lax_full(reduced_shape(out.shape, (d,)), identity, out.dtype)
-            out = lax_concatenate([first, out], d)
-        return out
+            first = lax_full(reduced_shape(result.shape, (d,)), identity, result.dtype)
+            result = lax_concatenate([first, result], d)
+        return result
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
