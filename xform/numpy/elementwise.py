@@ -12,7 +12,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
@@ -66,7 +66,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         return _where(condition, x, y, size, fill_value)
     except Exception as error:
         if not keys.among(condition, x, y):
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, where)
             raise
     return keys.mapped(where, condition, x, y, size=size, fill_value=fill_value)
 
