@@ -107,3 +107,12 @@ from xform.numpy.ufuncs import (
 globals().update(types.narrow_types)  # float8_e4m3fn, int4 and others, as many as ml_dtypes has
 functional.install(vars(ufuncs))
 keys.install(globals())
+
+
+def __getattr__(name: str) -> object:
+    """The modules that are imported when they are first used."""
+    if name not in ("emath", "polynomial"):
+        raise AttributeError(f"module 'xform.numpy' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"xform.numpy.{name}")
