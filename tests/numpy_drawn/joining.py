@@ -280,7 +280,7 @@ FUNCTIONS = [
         dtype=promoted,
         errors=[
             *joined("hstack")[1:],
-            Wrong(lambda np: np.hstack([]), ValueError, r"(hstack|concatenate).*need at least one array"),
+            Wrong(lambda np: np.hstack([]), ValueError, r"hstack.*need at least one array"),
             Wrong(lambda np: np.hstack([A, A.T]), ValueError, r"hstack.*must match exactly.*f64\[2,3\], f64\[3,2\]"),
         ],
     ),
@@ -311,7 +311,7 @@ FUNCTIONS = [
         dtype=promoted,
         errors=[
             Wrong(lambda np: np.block([[A], A]), ValueError, r"block.*depths are mismatched"),
-            Wrong(lambda np: np.block([[A, A.T]]), ValueError, r"(block|concatenate).*f64\[2,3\], f64\[3,2\]"),
+            Wrong(lambda np: np.block([[A, A.T]]), ValueError, r"block.*f64\[2,3\], f64\[3,2\]"),
             Wrong(lambda np: np.block([]), ValueError, r"block.*empty"),
             Wrong(lambda np: np.block((A, A)), TypeError, r"block.*tuple"),
         ],
