@@ -13,6 +13,7 @@ MODULES = {"": (np, xnp), "linalg.": (np.linalg, xnp.linalg), "fft.": (np.fft, x
 
 # Parameters that are not NumPy's, and why.
 OTHER_PARAMETERS = {
+    "clip": "min and max have the places of a_min and a_max, as the array API standard wants them",
     "einsum_path": "einsum_call is for NumPy's own use",
     "real": "val is called x, as for other elementwise functions",
     "imag": "val is called x, as for other elementwise functions",
