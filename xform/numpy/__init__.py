@@ -111,8 +111,9 @@ keys.install(globals())
 
 def __getattr__(name: str) -> object:
     """The modules that are imported when they are first used."""
-    if name not in ("emath", "polynomial"):
+    module = {"emath": "lib.scimath", "lib": "lib", "polynomial": "polynomial"}.get(name)
+    if module is None:
         raise AttributeError(f"module 'xform.numpy' has no attribute {name!r}")
     import importlib
 
-    return importlib.import_module(f"xform.numpy.{name}")
+    return importlib.import_module(f"xform.numpy.{module}")
