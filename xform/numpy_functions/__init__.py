@@ -1,12 +1,13 @@
 """`numpy_function`: functions that are written with plain NumPy, unchanged, under all transformations.
 
-Such a function creates arrays and fills them, which is at odds with the immutable arrays that transformations need. So it
-is called as it is, but sees other things by its names (`rebuilding`): instead of NumPy's functions, *operations*
-(`operations`, `namespaces`), instead of ndarrays, arrays whose memory holds a version of an immutable array that each
-assignment replaces (`arrays`, `memory`). What depends on nothing traced is left to NumPy itself, while the function runs.
+Such a function creates arrays and fills them, which is at odds with the immutable arrays that transformations need. So
+its code is run as it is, but sees other things by its names (`rebuilding`, `classes`): instead of NumPy's functions,
+*operations* (`operations`, `namespaces`), and instead of ndarrays, arrays whose memory holds an immutable array that
+each assignment replaces by its next version (`arrays`, `methods`, `memory`). What depends on nothing traced is left to
+NumPy, while the function runs; where nothing is traced at all, the function itself is called (`evaluation`).
 
-Nothing that exists is changed for that, neither NumPy nor the function nor its module: other threads see nothing of it, and
-nothing is left behind after an error.
+Nothing that exists is changed for that, neither NumPy nor the function nor its module: other threads see nothing of it,
+and nothing is left behind after an error.
 
 May import: `xform.core`; the modules of the package when a function is made.
 """
@@ -25,8 +26,8 @@ def numpy_function(f: _F) -> _F:
     ----------
     f : callable
         A function of Python, which may use all of NumPy and `math`, create arrays (``np.zeros(n)``) and fill them
-        (``a[i] = x``, ``a[1:, j] += x``, ``a[mask] = 0``, ``out=``); what it calls in turn may do so, too. Its views share memory
-        as NumPy's do.
+        (``a[i] = x``, ``a[1:, j] += x``, ``a[mask] = 0``, ``out=``); what it calls in turn may do so, too. Views share
+        memory as NumPy's do.
 
     Returns
     -------
@@ -42,8 +43,8 @@ def numpy_function(f: _F) -> _F:
 
     Notes
     -----
-    Under ``jit`` and ``vmap`` traced values can't decide what Python does (``if``, ``while``); with ``grad`` and ``jvp`` alone they
-    can. Loops are unrolled. What isn't traced is computed by NumPy when the function is traced.
+    Under ``jit`` and ``vmap`` traced values can't decide what Python does (``if``, ``while``); with ``grad`` and
+    ``jvp`` alone they can. Loops are unrolled. What isn't traced is computed by NumPy when the function is traced.
 
     Examples
     --------

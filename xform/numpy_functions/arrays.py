@@ -1,8 +1,8 @@
 """What a NumPy function sees instead of ndarrays and NumPy's scalars: `NumpyArray` and `NumpyScalar`.
 
-A `NumpyArray` stands for an ndarray, whose elements (in `memory`) are traced or not. A `NumpyScalar` stands for a scalar,
-which can't change, and is always traced: known scalars are NumPy's own. Their operators and methods are attached by
-`numpy_functions.methods`.
+A `NumpyArray` stands for an ndarray, whose elements (in `memory`) are traced or not. A `NumpyScalar` stands for a
+scalar, which can't change, and is always traced: known scalars are NumPy's own. Their operators and methods are
+attached by `numpy_functions.methods`.
 
 Both are pytree nodes with the elements as their child, so that transformations that are called within a NumPy function
 take and return them.
@@ -10,7 +10,7 @@ take and return them.
 May import: `numpy_functions.memory`, `xform.core`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -98,8 +98,8 @@ class Value:
         value = self.read()
         if isinstance(value, Tracer):
             raise TracerArrayConversionError(
-                f"a number of Python is needed where there is a traced value of {value.aval}, whose derivative would be "
-                f"lost in it.{value._origin()}\nUse NumPy's functions (np.sin), and write into arrays that were "
+                f"a number of Python is needed where there is a traced value of {value.aval}, whose derivative would "
+                f"be lost in it.{value._origin()}\nUse NumPy's functions (np.sin), and write into arrays that were "
                 f"made by NumPy's functions within the function that was given to numpy_function"
             )
         return value
@@ -113,8 +113,8 @@ class Value:
         if isinstance(value, Tracer):
             raise TracerArrayConversionError(
                 f"an ndarray is needed where there is a traced array of {value.aval}.{value._origin()}\nThis happens "
-                "in functions that aren't written in Python with NumPy, or that belong to another library: give those to "
-                "xform.numpy_function themselves, or use xform.pure_callback"
+                "in functions that aren't written in Python with NumPy, or that belong to another library: give those "
+                "to xform.numpy_function themselves, or use xform.pure_callback"
             )
         return value
 
@@ -149,6 +149,9 @@ class NumpyScalar(Value):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError(f"'numpy.{self.dtype}' object does not support item assignment")
+
+
+_NUMBERS = frozenset([int, float, np.float64, np.int64])
 
 
 class NumpyArray(Value):
@@ -187,14 +190,18 @@ class NumpyArray(Value):
     def __getitem__(self, index: Any) -> Any:
         memory = self.memory
         value = memory.read()
-        if type(index) is not int:
+        simple = type(index) is int or (type(index) is tuple and all(type(i) is int for i in index))
+        if not simple:
             index = lowered_index(index)
-        if type(value) is np.ndarray and is_concrete(index):
+        if type(value) is np.ndarray and (simple or is_concrete(index)):
             out = value[index]
             if type(out) is not np.ndarray:
                 return out
-            if out.base is None or not np.may_share_memory(out, value):
+            if not is_basic(index):
                 return NumpyArray(Buffer(out))
+            window = Window(memory, index)
+            window.seen, window.cached = value, out
+            return NumpyArray(window)
         return self._part(index)
 
     @api_boundary
@@ -209,11 +216,15 @@ class NumpyArray(Value):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         memory = self.memory
-        if type(index) is not int:
+        if type(index) is int:
+            if type(value) in _NUMBERS and type(memory.read()) is np.ndarray:
+                memory.writable()[index] = value
+                return
+        else:
             index = lowered_index(index)
-        if type(value) is NumpyArray and type(value.memory) is Window and is_basic(index):
-            if value.memory.same_as(Window(memory, index)):
-                return  # the second half of `a[i] += x`
+        is_window = type(value) is NumpyArray and type(value.memory) is Window and is_basic(index)
+        if is_window and value.memory.same_as(Window(memory, index)):
+            return  # the second half of `a[i] += x`
         value = lowered(value)
         if isinstance(value, list | tuple) and not is_concrete(value):
             value = xnp.array(value)
@@ -234,18 +245,21 @@ class NumpyArray(Value):
         return None if type(self.memory) is Buffer else NumpyArray(self.memory.parent)  # type: ignore[attr-defined]
 
 
+_SCALAR_TYPES = frozenset([*np.sctypeDict.values(), float, complex])
+
+
 class Class(type):
     """A class that holds a scalar or an array, as NumPy functions see it: ``np.float64``, ``np.ndarray``, ``float``.
 
-    It stands for NumPy's (or Python's) own wherever a dtype or class is wanted. Called with something traced, it converts
-    that; and traced values are instances of it.
+    It stands for NumPy's (or Python's) own wherever a dtype or class is wanted. Called with something traced, it
+    converts that; and traced values are instances of it.
     """
 
     genuine: Any
 
     def __new__(cls, genuine: type) -> "Class":
-        content = {"genuine": genuine, "__doc__": genuine.__doc__, "__module__": genuine.__module__}
-        if issubclass(genuine, np.generic | float | complex) and np.dtype(genuine).type is not np.void:
+        content: dict[str, Any] = {"genuine": genuine, "__doc__": genuine.__doc__, "__module__": genuine.__module__}
+        if genuine in _SCALAR_TYPES:
             content["dtype"] = np.dtype(genuine)
         return super().__new__(cls, genuine.__name__, (), content)
 
@@ -304,15 +318,14 @@ def lift(out: Any, operands: Any = (), again: Any = None) -> Any:
             return NumpyArray(Buffer(out))
         return NumpyScalar(out) if isinstance(out, Tracer) else np.asarray(out)[()]
     if kind is tuple or kind is list:
-        return kind(
-            [
-                lift(x, operands, again and (lambda k, i=i: lambda v, f=again(k): f(v)[i]))
-                for i, x in enumerate(out)
-            ]
-        )
+        return kind([lift(x, operands, again and _nth(again, i)) for i, x in enumerate(out)])
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return kind(*lift(tuple(out), operands, again))
     return out
+
+
+def _nth(again: Any, i: int) -> Any:
+    return lambda k: lambda v: again(k)(v)[i]
 
 
 def lowered(x: Any) -> Any:
@@ -366,12 +379,12 @@ def leave(x: Any) -> Any:
     return own(x) if isinstance(x, np.ndarray | np.generic) and x.dtype in dtypes.kinds else x
 
 
-def leave_all(out: Any) -> Any:
-    """The same for a tree of values."""
+def leave_all(out: Any, others: Callable[[Any], Any] = lambda x: x) -> Any:
+    """The same for a tree of values; `others` gives what is seen of objects that are none."""
     kind = type(out)
     if kind is NumpyArray or kind is NumpyScalar:
         return out.export()
-    return tree.map(leave, out, is_leaf=lambda x: isinstance(x, Value))
+    return tree.map(lambda x: others(leave(x)), out, is_leaf=lambda x: isinstance(x, Value))
 
 
 for _class in (NumpyArray, NumpyScalar):

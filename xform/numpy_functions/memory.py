@@ -1,16 +1,17 @@
-"""What the arrays of a NumPy function hold: memory that changes while every value in it is immutable or plain NumPy.
+"""What the arrays of a NumPy function hold: memory that changes, made of values that don't.
 
-A `Buffer` has the elements of an array that owns its memory. They are an ndarray, which NumPy reads and writes in place, until
-a traced value is written: then an `Array`, of which each assignment makes the next version by ``.at[index].set``.
+A `Buffer` has the elements of an array that owns its memory. They are an ndarray, which NumPy reads and writes in
+place, until a traced value is written: then an `Array`, of which each assignment makes the next version by
+``.at[index].set``.
 
 A `Window` is what basic indexing and transposition give: where it lies in the buffer is kept as one `range` or integer
-for each of the buffer's axes, so that an index of an index is one index, and a write one update. A `Lens` is any other view: a
-function from its parent's elements to its own, read anew when the parent has changed. Writes go through both into the
-buffer, so that all arrays that share it see them, as in NumPy.
+for each of the buffer's axes, so that an index of an index is one index, and a write one update. A `Lens` is any other
+view: a function from its parent's elements to its own, read anew when the parent has changed. Writes go through both
+into the buffer, so that all arrays that share it see them, as in NumPy.
 
-Whether NumPy returns a view or a copy of elements in another shape depends on their layout. `layout` is an ndarray without
-content, laid out as NumPy's would be, on which NumPy itself decides; where that isn't known the result is a `Lens` that can
-be read until it, or its parent, is written to, which is an error.
+Whether NumPy returns a view or a copy of elements in another shape depends on their layout. `layout` is an ndarray
+without content, laid out as NumPy's would be, on which NumPy itself decides; where that isn't known the result is a
+`Lens` that can be read until it, or its parent, is written to, which is an error.
 
 May import: `xform.numpy`, `xform.core`.
 """
@@ -116,7 +117,8 @@ class Buffer(Memory):
     __slots__ = ("array", "in_order", "lent", "origin", "value")
 
     def __init__(self, value: Any, origin: str = "", in_order: bool = True):
-        self.array, self.lent, self.origin, self.in_order = None, False, origin, in_order
+        self.array: Any = None
+        self.lent, self.origin, self.in_order = False, origin, in_order
         self.value = value
         if type(value) is ArrayImpl:
             self.value, self.array, self.lent = np.asarray(value), value, True
@@ -167,6 +169,8 @@ class View(Memory):
     __slots__ = ("cached", "parent", "seen")
 
     parent: Memory
+    cached: Any
+    seen: Any
 
     def look(self, value: Any) -> Any:
         """The view's elements among those of the parent."""
@@ -177,10 +181,13 @@ class View(Memory):
         if value is self.seen:
             return self.cached
         out = self.look(value)
-        # What is read of an ndarray stays true only if it is a view of it.
-        if type(value) is not np.ndarray or (type(out) is np.ndarray and np.may_share_memory(out, value)):
+        if type(value) is not np.ndarray or (type(out) is np.ndarray and self.is_view(out, value)):
             self.cached, self.seen = out, value
         return out
+
+    def is_view(self, out: np.ndarray, value: np.ndarray) -> bool:
+        """Whether what `look` gave of an ndarray follows its changes."""
+        return True
 
     def lend(self) -> bool:
         return self.parent.lend()
@@ -200,15 +207,17 @@ class View(Memory):
 class Window(View):
     """``parent[index]`` for an index of integers, slices, new axes and an ellipsis; or the axes in another order.
 
-    Reads and writes of traced elements go directly to the memory that is no window (or one with new axes). `places` has for each of its axes
-    the `range` of positions, or the one position, and `axes` for each axis of the view which of those it is, None if new.
+    Reads and writes of traced elements go directly to the memory that is no window (or one with new axes). `places` has
+    for each of its axes the `range` of positions, or the one position, and `axes` for each axis of the view which of
+    those it is, None if new.
     """
 
     __slots__ = ("_resolved", "index", "order")
 
     def __init__(self, parent: Memory, index: Any = (), order: tuple[int, ...] | None = None):
         self.parent, self.index, self.order = parent, index, order
-        self._resolved = self.seen = self.cached = None
+        self._resolved: Any = None
+        self.seen = self.cached = None
 
     def look(self, value: Any) -> Any:
         if type(value) is np.ndarray and is_concrete(self.index):
@@ -294,7 +303,8 @@ def _indexed(shape: tuple[int, ...], places: tuple, axes: tuple, index: Any) -> 
         )
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
     items[at : at + 1] = [slice(None)] * missing
-    out, places_out, rest = [], list(places), iter(axes)
+    out: list[Any] = []
+    places_out, rest = list(places), iter(axes)
     for item in items:
         if item is None:
             out.append(None)
@@ -365,6 +375,9 @@ class Lens(View):
 
     def look(self, value: Any) -> Any:
         return self.function(value)
+
+    def is_view(self, out: np.ndarray, value: np.ndarray) -> bool:
+        return np.may_share_memory(out, value)
 
     def read(self) -> Any:
         if self.unclear and self.seen is not None and self.parent.read() is not self.seen:

@@ -1,7 +1,7 @@
 """The operators and methods of arrays and scalars in NumPy functions, and NumPy's protocols on them.
 
-Operators on what isn't traced are NumPy's, with little around them. NumPy's own functions, called by code that isn't seen
-through (that of other libraries), come back here by ``__array_ufunc__`` and ``__array_function__``.
+Operators on what isn't traced are NumPy's, with little around them. NumPy's own functions, called by code that isn't
+seen through (that of other libraries), come back here by ``__array_ufunc__`` and ``__array_function__``.
 
 May import: `numpy_functions.operations`, `numpy_functions.arrays`, `xform.core`.
 """
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from xform.core.array import Array, ArrayImpl
-from xform.numpy_functions.arrays import NumpyArray, NumpyScalar, Value, lift
+from xform.core.array import Array
+from xform.numpy_functions.arrays import NumpyArray, Value
 from xform.numpy_functions.memory import Buffer
-from xform.numpy_functions.operations import Operation, Ufunc, operation_of, to_xform, write_result
+from xform.numpy_functions.operations import Operation, operation_of, to_xform, words, write_result
 
 _BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
@@ -29,14 +29,21 @@ _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": 
 _OPERANDS = (Value, Array, np.ndarray, np.generic, bool, int, float, complex, list, tuple)
 _NUMBERS = frozenset([int, float, np.float64, np.int64, bool, complex, np.ndarray])
 
-_METHODS = """all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot
-max mean min nonzero partition prod put ravel repeat reshape round searchsorted sort squeeze std sum swapaxes take trace
-transpose var copy fill flatten tolist tobytes item astype view byteswap""".split()
+_METHODS = words(
+    """
+    all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum
+    diagonal dot max mean min nonzero partition prod put ravel repeat reshape round searchsorted
+    sort squeeze std sum swapaxes take trace transpose var copy fill flatten tolist tobytes item
+    astype view byteswap
+    """
+)
 
 
 def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """The operator, its reflection, and its form in place."""
-    known = getattr(operator, f"{name}_" if name in ("and", "or") else name)  # ``a**2`` has short ways that np.power hasn't
+    known = getattr(
+        operator, f"{name}_" if name in ("and", "or") else name
+    )  # ``a**2`` has short ways that np.power hasn't
     operation = operation_of(ufunc)
 
     def forward(self: Value, other: Any) -> Any:

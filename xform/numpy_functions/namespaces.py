@@ -1,7 +1,7 @@
-"""NumPy's modules as a NumPy function sees them: each name stands for NumPy's own, made an `Operation` when first asked for.
+"""NumPy's modules as a NumPy function sees them: each function is an `Operation`, made when it is first asked for.
 
-The functions of `math` are there, too: with a traced argument they are NumPy's of the same name. Functions of `numpy.random`
-refuse to work while a program is being staged, in which their numbers would be constants.
+The functions of `math` are there, too: with a traced argument they are NumPy's of the same name. Functions of
+`numpy.random` refuse to work while a program is being staged, in which their numbers would be constants.
 
 May import: `numpy_functions.operations`, `numpy_functions.arrays`, `xform.numpy`, `xform.lax`, `xform.core`.
 """
@@ -17,7 +17,7 @@ import xform.numpy as xnp
 from xform import lax
 from xform.core.config import state
 from xform.core.trace import Tracer
-from xform.numpy_functions.arrays import Class, lift, lowered
+from xform.numpy_functions.arrays import Class, lowered
 from xform.numpy_functions.operations import Operation, callback, operation_of
 
 _PACKAGES = ("numpy", "math", "cmath")
@@ -71,7 +71,9 @@ def represented(value: Any, module: str | None = None, name: str | None = None) 
         return _drawing(value)
     module = getattr(value, "__module__", None) or module or "numpy"
     if module.split(".")[0] in ("math", "cmath") and callable(value):
-        return operation_of(value, f"{module}.{value.__name__}", _MATH.get(value.__name__) or getattr(xnp, value.__name__, None))
+        return operation_of(
+            value, f"{module}.{value.__name__}", _MATH.get(value.__name__) or getattr(xnp, value.__name__, None)
+        )
     if module.startswith("numpy.random") and callable(value):
         return _maker(value)
     return operation_of(value) if callable(value) and hasattr(value, "__name__") and is_module(module) else value

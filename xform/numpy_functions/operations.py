@@ -1,11 +1,11 @@
 """NumPy's functions as a NumPy function sees them: one `Operation` each.
 
 What depends on nothing traced is computed by NumPy itself, when the function runs, also while it is compiled: so all of
-NumPy is there, shapes and loop counts are numbers, and constants are constants. With a traced argument the function of the
-same name in `xform.numpy` is called. Promotion of ufuncs is NumPy's in both cases.
+NumPy is there, shapes and loop counts are numbers, and constants are constants. With a traced argument the function of
+the same name in `xform.numpy` is called. Promotion of ufuncs is NumPy's in both cases.
 
-Three kinds of functions are more than their results: those that write into an argument (`_WRITERS`), those whose result is
-a view (`_VIEWS`), and those that only ask for shape and dtype (`_OF_TYPES`), whose result is never traced.
+Three kinds of functions are more than their results: those that write into an argument (`_WRITERS`), those whose result
+is a view (`_VIEWS`), and those that only ask for shape and dtype (`_OF_TYPES`), whose result is never traced.
 
 May import: `numpy_functions.arrays`, `numpy_functions.memory`, `xform.numpy`, `xform.core`.
 """
@@ -18,29 +18,44 @@ import numpy as np
 
 import xform.numpy as xnp
 from xform.core import dtypes
-from xform.core.array import Array, ArrayImpl
+from xform.core.array import Array
 from xform.core.errors import TracerArrayConversionError, filtered_traceback
 from xform.core.source import current
 from xform.core.trace import Tracer
 from xform.numpy_functions.arrays import Class, NumpyArray, NumpyScalar, Value, leave, lift, lowered
 from xform.numpy_functions.memory import Buffer, Lens, Memory, Window
 
+
+def words(text: str) -> list[str]:
+    """A list of names."""
+    return text.split()
+
+
 # ---- Kinds of functions --------------------------------------------------------------------------------------
 
 #: Views that are the same elements with their axes in another order.
-_PERMUTING = frozenset("transpose permute_dims swapaxes moveaxis rollaxis matrix_transpose T mT".split())
+_PERMUTING = frozenset(["transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose", "T", "mT"])
 #: Functions whose result may be a view of the first argument.
 _VIEWS = frozenset(
-    """reshape ravel squeeze expand_dims diagonal diag flip fliplr flipud rot90 broadcast_to broadcast_arrays split
-    array_split hsplit vsplit dsplit unstack atleast_1d atleast_2d atleast_3d array asarray asanyarray ascontiguousarray require
-    real imag real_if_close trim_zeros""".split()
+    words(
+        """
+    reshape ravel squeeze expand_dims diagonal diag flip fliplr flipud rot90 broadcast_to
+    broadcast_arrays split array_split hsplit vsplit dsplit unstack atleast_1d atleast_2d atleast_3d
+    array asarray asanyarray ascontiguousarray require real imag real_if_close trim_zeros
+    """
+    )
 )
 #: Those of them in which NumPy copies or not by the layout of the memory.
 _BY_LAYOUT = frozenset(["reshape", "ravel", "ascontiguousarray", "require"])
 #: Functions of shapes and dtypes.
 _OF_TYPES = frozenset(
-    """zeros_like ones_like empty_like shape ndim size result_type can_cast common_type min_scalar_type iscomplexobj
-    isrealobj isscalar iterable broadcast_shapes diag_indices_from tril_indices_from triu_indices_from""".split()
+    words(
+        """
+    zeros_like ones_like empty_like shape ndim size result_type can_cast common_type min_scalar_type
+    iscomplexobj isrealobj isscalar iterable broadcast_shapes diag_indices_from tril_indices_from
+    triu_indices_from
+    """
+    )
 )
 #: Uninitialised memory would make programs that differ from trace to trace.
 _INITIALISED = {"empty": np.zeros, "empty_like": np.zeros_like}
@@ -102,9 +117,7 @@ def is_traced(xs: Iterable[Any]) -> bool:
         if kind is NumpyArray:
             if type(x.memory.read()) is not np.ndarray:
                 return True
-        elif kind is NumpyScalar or isinstance(x, Tracer):
-            return True
-        elif (kind is list or kind is tuple) and is_traced(x):
+        elif kind is NumpyScalar or isinstance(x, Tracer) or ((kind is list or kind is tuple) and is_traced(x)):
             return True
     return False
 
@@ -146,7 +159,9 @@ def to_type(x: Any) -> Any:
 
 def promoted(args: list[Any]) -> list[Any]:
     """Arguments of a ufunc in NumPy's common dtype: `xform.numpy` promotes integers and floats otherwise."""
-    kinds = {a.dtype for a in args if isinstance(a, np.ndarray | np.generic) or (isinstance(a, Array) and not a.weak_type)}
+    kinds = {
+        a.dtype for a in args if isinstance(a, np.ndarray | np.generic) or (isinstance(a, Array) and not a.weak_type)
+    }
     if len(kinds) < 2 or not all(d.kind in "biufc" for d in kinds):
         return args
     common = dtypes.canonicalize_dtype(np.result_type(*kinds, *[a for a in args if type(a) in (int, float, complex)]))
@@ -170,7 +185,8 @@ class Operation:
     """
 
     def __init__(self, function: Callable[..., Any], counterpart: Callable[..., Any] | None, name: str):
-        self.function, self.counterpart, self.name = _INITIALISED.get(name, function), counterpart, name
+        self.function: Any = _INITIALISED.get(name, function)
+        self.counterpart, self.name = counterpart, name
         self.__name__, self.__doc__, self.__wrapped__ = name.split(".")[-1], function.__doc__, function
         short = name.removeprefix("ndarray.").removeprefix("linalg.")
         if name in _WRITERS:
@@ -215,7 +231,7 @@ class Operation:
 
     def _aliased(self, out: Any, args: Any, kwargs: Any) -> Any:
         """The result of a call that may be a view of an argument."""
-        places = [(k, None) for k in range(len(args))]
+        places: list[tuple[int, int | None]] = [(k, None) for k in range(len(args))]
         places += [(k, j) for k, a in enumerate(args) if type(a) in (list, tuple) for j in range(len(a))]
         operands = [args[k] if j is None else args[k][j] for k, j in places]
 
@@ -242,8 +258,8 @@ class Operation:
             tracer = next((v for a in args for v in _flat(a) if isinstance(v, Tracer)), None)
             shown = f" of {tracer.aval}.{tracer._origin()}" if tracer is not None else ""
             raise TracerArrayConversionError(
-                f"numpy.{self.name} has no counterpart in xform.numpy that works on traced arrays, such as this one{shown}"
-                "\nUse other functions of NumPy, or xform.purecallback for host code."
+                f"numpy.{self.name} has no counterpart in xform.numpy that works on traced arrays, such as this one"
+                f"{shown}\nUse other functions of NumPy, or xform.purecallback for host code."
             )
         return self.counterpart
 
@@ -255,8 +271,10 @@ class Operation:
     def _traced(self, args: Any, kwargs: Any) -> Any:
         """The result of `xform.numpy`."""
         out = lift(self._by_xform(args, kwargs))
-        if type(out) is NumpyArray and out.ndim > 1:
-            out.memory.in_order = all(map(_is_in_order, args))
+        if not all(map(_is_in_order, args)):
+            for x in out if isinstance(out, tuple | list) else (out,):
+                if type(x) is NumpyArray:
+                    x.memory.in_order = x.ndim < 2  # type: ignore[attr-defined]  # a `Buffer`
         return out
 
     def _of_types(self, args: Any, kwargs: Any) -> Any:
@@ -335,10 +353,7 @@ def _views(seen: Any, layout: np.ndarray, memory: Memory, call: Any, name: str, 
     """What a function gives that may return views: as `seen`, its result for an ndarray of the same layout."""
     if isinstance(seen, list | tuple):
         return type(seen)(
-            [
-                _views(s, layout, memory, lambda v, i=i: call(v)[i], name, unclear)
-                for i, s in enumerate(seen)
-            ]
+            [_views(s, layout, memory, lambda v, i=i: call(v)[i], name, unclear) for i, s in enumerate(seen)]
         )
     if not unclear and not np.may_share_memory(seen, layout):
         return lift(call(memory.export()))
@@ -361,7 +376,8 @@ def write_result(name: str, target: Any, result: Any, where: Any = True) -> None
     check_casting(name, result.dtype, target.dtype)
     if np.broadcast_shapes(np.shape(result), target.shape) != target.shape:
         raise ValueError(
-            f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape {np.shape(result)}"
+            f"non-broadcastable output operand with shape {target.shape} doesn't match the broadcast shape "
+            f"{np.shape(result)}"
         )
     if where is not True:
         result = xnp.where(to_xform(where), result, target.export())
@@ -370,8 +386,6 @@ def write_result(name: str, target: Any, result: Any, where: Any = True) -> None
 
 class Ufunc(Operation):
     """A ufunc: with NumPy's promotion, and methods."""
-
-    function: np.ufunc
 
     def _by_xform(self, args: Any, kwargs: Any) -> Any:
         kwargs = {k: to_xform(v) for k, v in kwargs.items() if k not in _WITHOUT_MEANING}
@@ -387,7 +401,9 @@ class Ufunc(Operation):
         found = getattr(self.__dict__["function"], name)
         if callable(found):
             method = getattr(self.counterpart, name, None)
-            found = _At(found, None, f"{self.name}.at") if name == "at" else Operation(found, method, f"{self.name}.{name}")
+            found = (
+                _At(found, None, f"{self.name}.at") if name == "at" else Operation(found, method, f"{self.name}.{name}")
+            )
             self.__dict__[name] = found
         return found
 

@@ -5,8 +5,8 @@ so on for all that it can reach: the functions that it calls, in its module and 
 closures, bound methods, modules, and imports inside. Arrays from outside are seen as arrays that can't be written.
 Each thing is rebuilt when it is first looked up. Nothing that exists is changed.
 
-What a name means is looked up in the real module whenever it isn't something that was replaced; and what was replaced is
-compared at each call from outside, so that a function that was defined anew, or a variable that was set, is seen.
+What a name means is looked up in the real module whenever it isn't something that was replaced; and what was replaced
+is compared at each call from outside, so that a function that was defined anew, or a variable that was set, is seen.
 
 The user's functions are those that are in no directory of Python's or of installed packages, but for the package that
 the function itself is from.
@@ -17,11 +17,11 @@ May import: `numpy_functions.namespaces`, `numpy_functions.arrays`, `xform.core`
 import builtins
 import dis
 import functools
+import inspect
 import os
-import sys
 import sysconfig
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,24 @@ from xform.core import tree
 from xform.core.array import ArrayImpl
 from xform.core.errors import PACKAGE, filtered_traceback
 from xform.core.trace import Tracer
-from xform.numpy_functions import methods  # noqa: F401  (attaches them)
-from xform.numpy_functions.arrays import enter, leave_all
+from xform.numpy_functions import (
+    classes,
+    methods,  # noqa: F401  (attaches them)
+)
+from xform.numpy_functions.arrays import OUTSIDE, enter, leave_all
+from xform.numpy_functions.evaluation import (
+    MISSING,
+    Reach,
+    codes_of,
+    content_of,
+    file_of,
+    is_plain,
+    nothing_is_traced,
+    plain,
+)
 from xform.numpy_functions.namespaces import GENERATORS, Generator, class_of, is_module, namespace_of, represented
 
 _INSTALLED = tuple({os.path.join(sysconfig.get_path(k), "") for k in ("stdlib", "platstdlib", "purelib", "platlib")})
-_MISSING = object()
 _STORES = {name: dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")}
 
 
@@ -56,8 +68,8 @@ class Globals(dict):
         self.replaced: dict[str, Any] = {}  # name: what the module has, or had
 
     def __missing__(self, name: str) -> Any:
-        value = self.real.get(name, _MISSING)
-        if value is _MISSING:
+        value = self.real.get(name, MISSING)
+        if value is MISSING:
             new = self.world.builtins[name]
         else:
             new = self.world.convert(value)
@@ -69,7 +81,7 @@ class Globals(dict):
     def is_current(self) -> bool:
         """Whether the module still has what was replaced."""
         get = self.real.get
-        return all(get(name, _MISSING) is value for name, value in self.replaced.items())
+        return all(get(name, MISSING) is value for name, value in self.replaced.items())
 
 
 class Module(types.ModuleType):
@@ -91,10 +103,20 @@ class World:
         self.package = _package_of(code) if (code := _code_of(root)) else ""
         self.builtins = dict(vars(builtins), __import__=self._import, float=class_of(float), complex=class_of(complex))
         self._forget()
+        self._reach = Reach(root, self.owns)
+
+    def is_plain(self, args: Iterable[Any]) -> bool:
+        """Whether a call with these arguments can be evaluated by the root as it is."""
+        if not nothing_is_traced():
+            return False
+        if not self._reach.is_current():
+            self._reach = Reach(self.root, self.owns)
+        return not self._reach.transforms and is_plain(args, self.owns)
 
     def _forget(self) -> None:
         self._globals: dict[int, Globals] = {}
         self._functions: dict[int, tuple[Any, Any]] = {}  # the original is kept, so that its id stays its own
+        self._classes: dict[type, type] = {}
         self._cells: dict[int, tuple[types.CellType, types.CellType | None, Any]] = {}
 
     def function(self) -> Callable[..., Any]:
@@ -105,12 +127,11 @@ class World:
             self._forget()
         return self.convert(self.root)
 
-    def owns(self, code: types.CodeType) -> bool:
-        """Whether code is the user's."""
-        name = code.co_filename
-        if name.startswith((PACKAGE, "<frozen ")):
+    def owns(self, file: str) -> bool:
+        """Whether the code in a file is the user's."""
+        if file.startswith((PACKAGE, "<frozen ")):
             return False
-        return not name.startswith(_INSTALLED) or (bool(self.package) and name.startswith(self.package))
+        return not file.startswith(_INSTALLED) or (bool(self.package) and file.startswith(self.package))
 
     def convert(self, value: Any) -> Any:
         """What is seen of a value: itself if nothing has to be replaced."""
@@ -121,32 +142,44 @@ class World:
 
     def _other(self, value: Any) -> Any:
         if isinstance(value, type):
-            return represented(value) if value in (float, complex) or is_module(value.__module__) else value
+            return self._class(value)
         if isinstance(value, np.ndarray | Tracer):
             return enter(value)
         if callable(value) and is_module(getattr(value, "__module__", None)):
             return represented(value)
-        return value
+        seen = self._class(type(value))
+        return value if seen is type(value) or type(seen) is not classes.Rebuilt else classes.seen_as(value, seen)
+
+    def _class(self, cls: type) -> type:
+        if (found := self._classes.get(cls)) is None:
+            found = cls
+            if cls in (float, complex) or is_module(cls.__module__):
+                found = represented(cls)
+            elif classes.is_rebuilt(cls, self.owns):
+                found = classes.rebuild(cls, self.convert, functools.partial(self._classes.__setitem__, cls))
+            self._classes[cls] = found
+        return found
 
     def enter(self, argument: Any) -> Any:
         """What is seen of an argument."""
-        return tree.map(self.convert, argument) if type(argument) in (list, dict, tuple) else self.convert(argument)
+        if type(argument) in _CONVERTERS and type(argument) not in (list, dict, tuple):
+            return self.convert(argument)
+        return tree.map(self.convert, argument, is_leaf=lambda x: classes.is_rebuilt(type(x), self.owns))
 
     # What is replaced, by type.
 
     def _module(self, module: types.ModuleType) -> Any:
         if is_module(module.__name__):
             return namespace_of(module)
-        file = getattr(module, "__file__", None) or ""
-        is_own = file.endswith(".py") and self.owns(_CodeOf(file))
-        return Module(module, self) if is_own and type(module) is types.ModuleType else module
+        is_own = type(module) is types.ModuleType and self.owns(file_of(module))
+        return Module(module, self) if is_own else module
 
     def _function(self, function: types.FunctionType) -> Any:
         if type(function.__globals__) is Globals:
             return function
         if function.__code__ is _wrapper_code:
             return self.convert(function.__wrapped__)  # type: ignore[attr-defined]
-        if not self.owns(function.__code__):
+        if not self.owns(function.__code__.co_filename):
             return represented(function) if is_module(function.__module__) else function
         found = self._functions.get(id(function))
         if found is None:
@@ -161,10 +194,13 @@ class World:
         seen = self._globals.get(id(real))
         if seen is None:
             seen = self._globals[id(real)] = Globals(self, real)
-        for inner in _class_bodies(code):  # their names are looked up without __missing__
-            for name in inner.co_names:
-                if name in real:
-                    dict.setdefault(seen, name, seen[name])
+        for inner in codes_of(code):
+            if (
+                not inner.co_flags & inspect.CO_OPTIMIZED
+            ):  # the body of a class: names are looked up without __missing__
+                for name in inner.co_names:
+                    if name in real:
+                        seen.setdefault(name, seen[name])
         cells = tuple(map(self._cell, code.co_freevars, function.__closure__ or ()))
         new = types.FunctionType(code, seen, function.__name__, None, cells)
         new.__dict__.update(function.__dict__)
@@ -179,7 +215,7 @@ class World:
             new.__kwdefaults__ = {k: self.convert(v) for k, v in function.__kwdefaults__.items()}
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
             _, seen, content = self._cells[id(cell)]
-            if seen is None or content is _MISSING:
+            if seen is None or content is MISSING:
                 continue
             if _stores(function.__code__, "DEREF", name):
                 raise NotImplementedError(
@@ -195,24 +231,27 @@ class World:
         """A cell of a closure: the same, which may change, unless its content is replaced."""
         known = self._cells.get(id(cell))
         if known is None:
-            content = _content(cell)
-            replace = name != "__class__" and self._is_replaced(content)
+            content = content_of(cell)
+            replace = self._is_replaced(content)
             known = self._cells[id(cell)] = cell, types.CellType() if replace else None, content
         return known[1] or cell
 
     def _is_replaced(self, content: Any) -> bool:
         if type(content) in (types.FunctionType, types.MethodType, functools.partial):
             return True
-        return content is not _MISSING and self.convert(content) is not content
+        if isinstance(content, type) and classes.is_rebuilt(content, self.owns):
+            return True  # it may be the one that is being rebuilt
+        return content is not MISSING and self.convert(content) is not content
 
     def _is_current(self, record: tuple[types.CellType, types.CellType | None, Any]) -> bool:
         cell, seen, content = record
-        now = _content(cell)
+        now = content_of(cell)
         return now is content or (seen is None and not self._is_replaced(now))
 
     def _method(self, method: types.MethodType) -> Any:
-        function = self.convert(method.__func__)
-        return method if function is method.__func__ else types.MethodType(function, method.__self__)
+        function, owner = self.convert(method.__func__), self.convert(method.__self__)
+        same = function is method.__func__ and owner is method.__self__
+        return method if same else types.MethodType(function, owner)
 
     def _partial(self, partial: functools.partial) -> Any:
         keywords = {k: self.convert(v) for k, v in partial.keywords.items()}
@@ -260,13 +299,6 @@ _CONVERTERS: dict[type, Callable[[World, Any], Any]] = {
 }
 
 
-class _CodeOf:
-    """The file of a module, for `World.owns`."""
-
-    def __init__(self, co_filename: str):
-        self.co_filename = co_filename
-
-
 def _code_of(function: Any) -> types.CodeType | None:
     """The code that a callable runs, None if that isn't Python's."""
     if isinstance(function, functools.partial):
@@ -275,32 +307,16 @@ def _code_of(function: Any) -> types.CodeType | None:
         return _code_of(function.__wrapped__)
     if isinstance(function, types.FunctionType | types.MethodType):
         return function.__code__
-    call = getattr(type(function), "__call__", None)
+    call = inspect.getattr_static(type(function), "__call__", None)
     return call.__code__ if isinstance(call, types.FunctionType) and not isinstance(function, type) else None
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
 
 
 def _kind(x: Any) -> str:
     return f"a {type(x).__name__}"
 
 
-def _class_bodies(code: types.CodeType) -> list[types.CodeType]:
-    """The bodies of classes that are defined in a function."""
-    found = []
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            found += _class_bodies(inner) if inner.co_flags & 1 else [inner, *_class_bodies(inner)]  # CO_OPTIMIZED
-    return found
-
-
 def _stores(code: types.CodeType, kind: str, name: str | None = None) -> str | None:
-    """The name of that kind (GLOBAL, DEREF) that the code, or a function in it, assigns, if any; or whether `name` is."""
+    """The name of that kind (GLOBAL, DEREF) that the code, or a function in it, assigns, if any; `name` if it is."""
     wanted = {number for key, number in _STORES.items() if key.endswith(kind)}
     if wanted & set(code.co_code[::2]):
         for instruction in dis.get_instructions(code):
@@ -324,16 +340,20 @@ def make(f: Any) -> Any:
     """`numpy_function`."""
     if _code_of(f) is None:
         name = getattr(f, "__name__", None) or repr(f)
-        raise TypeError(f"numpy_function takes a function that is written in Python, got {name} of type {type(f).__name__}")
+        raise TypeError(
+            f"numpy_function takes a function that is written in Python, got {name} of type {type(f).__name__}"
+        )
     if not isinstance(f, types.FunctionType | types.MethodType | functools.partial | functools._lru_cache_wrapper):
         f = f.__call__
     world = World(f)
 
     def numpy_function(*args: Any, **kwargs: Any) -> Any:
         try:
+            if world.is_plain(args) and world.is_plain(kwargs.values()):
+                return _evaluate(f, args, kwargs)
             function = world.function()
             args, kwargs = tuple(map(world.enter, args)), {k: world.enter(v) for k, v in kwargs.items()}
-            return leave_all(function(*args, **kwargs))
+            return leave_all(function(*args, **kwargs), classes.leave)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
@@ -344,3 +364,13 @@ def make(f: Any) -> Any:
 
 
 _wrapper_code: types.CodeType | None = None
+
+
+def _evaluate(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call in which nothing is traced, by the function as it is."""
+    try:
+        return leave_all(f(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()}))
+    except ValueError as error:
+        if "read-only" in str(error):
+            error.add_note(f"numpy_function: is it {OUTSIDE}? Make a copy first: `x = x.copy()`")
+        raise
