@@ -4,9 +4,6 @@ A `NumpyArray` stands for an ndarray, whose elements (in `memory`) are traced or
 scalar, which can't change, and is always traced: known scalars are NumPy's own. Their operators and methods are
 attached by `numpy_functions.methods`.
 
-Both are pytree nodes with the elements as their child, so that transformations that are called within a NumPy function
-take and return them.
-
 May import: `numpy_functions.memory`, `xform.core`.
 """
 
@@ -385,7 +382,3 @@ def leave_all(out: Any, others: Callable[[Any], Any] = lambda x: x) -> Any:
     if kind is NumpyArray or kind is NumpyScalar:
         return out.export()
     return tree.map(lambda x: others(leave(x)), out, is_leaf=lambda x: isinstance(x, Value))
-
-
-for _class in (NumpyArray, NumpyScalar):
-    tree.register_pytree_node(_class, lambda x: ((x.export(),), None), lambda _, children: enter(children[0]))

@@ -30,11 +30,12 @@ from xform.core import tree
 from xform.core.array import ArrayImpl
 from xform.core.errors import PACKAGE, filtered_traceback
 from xform.core.trace import Tracer
+from xform import numpy_functions as _package
 from xform.numpy_functions import (
     classes,
     methods,  # noqa: F401  (attaches them)
 )
-from xform.numpy_functions.arrays import OUTSIDE, enter, leave_all
+from xform.numpy_functions.arrays import OUTSIDE, Value, enter, leave, leave_all, lift
 from xform.numpy_functions.evaluation import (
     MISSING,
     Reach,
@@ -47,6 +48,7 @@ from xform.numpy_functions.evaluation import (
 )
 from xform.numpy_functions.namespaces import GENERATORS, Generator, class_of, is_module, namespace_of, represented
 
+_LIBRARY = __name__.split(".")[0]
 _INSTALLED = tuple({os.path.join(sysconfig.get_path(k), "") for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 _STORES = {name: dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")}
 
@@ -145,8 +147,11 @@ class World:
             return self._class(value)
         if isinstance(value, np.ndarray | Tracer):
             return enter(value)
-        if callable(value) and is_module(getattr(value, "__module__", None)):
-            return represented(value)
+        if callable(value):
+            if is_module(getattr(value, "__module__", None)):
+                return represented(value)
+            if type(value).__module__.split(".")[0] == _LIBRARY and type(value).__module__ != __name__:
+                return self._own(value)
         seen = self._class(type(value))
         return value if seen is type(value) or type(seen) is not classes.Rebuilt else classes.seen_as(value, seen)
 
@@ -171,6 +176,8 @@ class World:
     def _module(self, module: types.ModuleType) -> Any:
         if is_module(module.__name__):
             return namespace_of(module)
+        if module.__name__.split(".")[0] == _LIBRARY:
+            return Module(module, self)
         is_own = type(module) is types.ModuleType and self.owns(file_of(module))
         return Module(module, self) if is_own else module
 
@@ -179,6 +186,8 @@ class World:
             return function
         if function.__code__ is _wrapper_code:
             return self.convert(function.__wrapped__)  # type: ignore[attr-defined]
+        if function.__code__.co_filename.startswith(PACKAGE):
+            return self._own(function)
         if not self.owns(function.__code__.co_filename):
             return represented(function) if is_module(function.__module__) else function
         found = self._functions.get(id(function))
@@ -186,6 +195,29 @@ class World:
             found = self._functions[id(function)] = function, self._rebuilt(function)
             self._fill(function, found[1])
         return found[1]
+
+    def _own(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of this library's: it takes and returns `Array`s, and so do functions that it is given."""
+        if function is _package.numpy_function:
+            return lambda f: f  # all functions are rebuilt here
+
+        def outwards(x: Any) -> Any:
+            return self.seen_outside(x) if isinstance(x, types.FunctionType | types.MethodType) else leave(x)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = tree.map(outwards, (args, kwargs), is_leaf=lambda x: isinstance(x, Value))
+            return tree.map(lambda x: self._own(x) if callable(x) else lift(x), function(*args, **kwargs))
+
+        return call
+
+    def seen_outside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A rebuilt function for callers outside."""
+        return functools.wraps(function)(lambda *args, **kwargs: self.call(function, args, kwargs))
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a rebuilt function from outside."""
+        out = function(*map(self.enter, args), **{k: self.enter(v) for k, v in kwargs.items()})
+        return leave_all(out, classes.leave)
 
     def _rebuilt(self, function: types.FunctionType) -> types.FunctionType:
         code = function.__code__
@@ -351,9 +383,7 @@ def make(f: Any) -> Any:
         try:
             if world.is_plain(args) and world.is_plain(kwargs.values()):
                 return _evaluate(f, args, kwargs)
-            function = world.function()
-            args, kwargs = tuple(map(world.enter, args)), {k: world.enter(v) for k, v in kwargs.items()}
-            return leave_all(function(*args, **kwargs), classes.leave)
+            return world.call(world.function(), args, kwargs)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
