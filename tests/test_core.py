@@ -441,7 +441,7 @@ def test_leaked_tracers(how):
         lambda: lax.scan(lambda c, x: (lax.add(c, tracer), x), 0.0, np.ones(3)),
     ]
     for use in uses:
-        with pytest.raises(UnexpectedTracerError, match=r"f64\[\] is used after its \w+ trace has ended") as error:
+        with pytest.raises(UnexpectedTracerError, match=r"f64\[\] is used after its trace, .*, has ended") as error:
             use()
         if how in ("jit", "scan", "cond"):
             assert f"test_core.py:{line} (f)" in str(error.value)
@@ -462,7 +462,7 @@ def test_tracer_of_a_sibling_trace():
         return lax.add(x, kept[0])
 
     for transform in (lambda f: f(1.0), lambda f: xform.jit(f)(1.0), lambda f: xform.vmap(f)(np.ones(2))):
-        with pytest.raises(UnexpectedTracerError, match="trace has ended"):
+        with pytest.raises(UnexpectedTracerError, match="after its trace, grad, has ended"):
             transform(outer)
 
 

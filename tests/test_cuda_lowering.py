@@ -1,4 +1,4 @@
-"""Decompositions in programs for CUDA: the kernels of cuSOLVER, called as JAX calls them. Nothing here needs a GPU."""
+"""Decompositions in programs for CUDA: the kernels of cuSOLVER and cuSPARSE, called as JAX does; without a GPU."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def calls(text):
             if operation.name == "stablehlo.custom_call":
                 attributes = operation.attributes
                 target = mlir.StringAttr(attributes["call_target_name"]).value
-                if "solver" in target:
+                if "solver" in target or "sparse" in target:
                     where = "mhlo.backend_config"  # JAX's place for them
                     config = attributes[where if where in attributes else "backend_config"]
                     options = {a.name: str(a.attr) for a in mlir.DictAttr(config)} if len(str(config)) > 2 else {}
@@ -81,6 +81,16 @@ def test_calls_are_those_of_jax(name, shape, dtype):
     assert len(found) in (1, 2)
     assert found == jax_calls(theirs, x)
     assert text_for("gpu", ours, x) == text_for("cuda", ours, x)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 5, 1)])
+def test_tridiagonal_equations(shape):
+    """cuSPARSE takes three rows and more; fewer, and other platforms, get elimination as a program."""
+    ours, theirs = peers(lambda linalg, b: linalg.tridiagonal_solve(b[..., 0], b[..., 0], b[..., 0], b))
+    b = np.zeros(shape)
+    ((name, *_),) = found = calls(text_for("cuda", ours, b))
+    assert name == "cusparse_gtsv2_ffi" and found == jax_calls(theirs, b)
+    assert not calls(text_for("cuda", ours, b[..., :2, :])) and not calls(text_for("tpu", ours, b))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
@@ -133,7 +143,6 @@ def test_pairs_of_conjugate_vectors():
         ("qr", lambda x: linalg.qr(x, pivoting=True)),
         ("schur", linalg.schur),
         ("hessenberg", linalg.hessenberg),
-        ("tridiagonal_solve", lambda x: linalg.tridiagonal_solve(x[0], x[0], x[0], x)),
     ],
 )
 def test_what_has_no_kernel_says_so(name, function):

@@ -410,7 +410,7 @@ def test_extended_types():
 def test_isdtype_agrees_with_jax(t):
     jax = pytest.importorskip("jax")
     for kind in [
-        *dtypes._CATEGORIES,
+        *dtypes.categories,
         ("bool", "integral"),
         "float32",
         np.int8,

@@ -144,7 +144,7 @@ def test_leaked_tracers_are_errors_with_plans_too(use):
 
     for _ in range(6):
         xform.grad(loss)(x)
-    with pytest.raises(xform.errors.UnexpectedTracerError, match="after its linearize trace has ended"):
+    with pytest.raises(xform.errors.UnexpectedTracerError, match="after its trace, grad, has ended"):
         use(kept[0])
 
 

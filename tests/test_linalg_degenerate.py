@@ -219,3 +219,18 @@ def test_pinv_of_deficient_rank():
     _, out = xform.jvp(xnp.linalg.pinv, (matrix(0),), (tangent,))
     expected = (np.linalg.pinv(matrix(1e-6), rcond=1e-8) - np.linalg.pinv(matrix(-1e-6), rcond=1e-8)) / 2e-6
     np.testing.assert_allclose(out, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_inverse_iteration():
+    """Two steps with a matrix that is singular to the last digit lead to its null vector, in closed form a sine."""
+    n, k = 8, 3
+    off, eigenvalue = np.full(n, -1.0), 2 - 2 * np.cos(np.pi * k / (n + 1))
+    x = np.ones(n)
+    for _ in range(2):
+        x = np.asarray(lax.linalg.tridiagonal_solve(off, np.full(n, 2 - eigenvalue), off, x, perturb_singular=True))
+        x = x / np.linalg.norm(x)
+    want = np.sin(np.pi * k * np.arange(1, n + 1) / (n + 1))
+    np.testing.assert_allclose(abs(x @ want) / np.linalg.norm(want), 1, rtol=1e-12)
+    zero = np.zeros(3)
+    assert np.isnan(lax.linalg.tridiagonal_solve(zero, zero, zero, np.ones(3))).all()
+    assert np.isfinite(lax.linalg.tridiagonal_solve(zero, zero, zero, np.ones(3), perturb_singular=True)).all()

@@ -1,5 +1,7 @@
 """Householder reflections and what is made of them; tridiagonal equations; updates of Cholesky decompositions."""
 
+import functools
+
 import numpy as np
 import scipy.linalg
 
@@ -290,9 +292,11 @@ OPS = [
        errors=[(lambda: linalg.tridiagonal_solve(np.ones(2), np.ones(3), np.ones(3), np.ones((3, 1))), ValueError,
                 r"tridiagonal_solve takes .* got dl f64\[2\], d f64\[3\]"),
                (lambda: linalg.tridiagonal_solve(*[np.ones(3, int)] * 3, np.ones((3, 1))), TypeError,
-                r"tridiagonal_solve takes float32.* got dl i64\[3\]"),
-               (lambda: linalg.tridiagonal_solve(*[np.ones(3)] * 3, np.ones((3, 1)), perturb_singular=True),
-                NotImplementedError, "tridiagonal_solve: perturb_singular")]),
+                r"tridiagonal_solve takes float32.* got dl i64\[3\]")]),
+    Op("tridiagonal_solve:perturbed", functools.partial(linalg.tridiagonal_solve, perturb_singular=True),
+       tridiagonal_solve_samples, singular_tridiagonal_reference, DTYPES, rtol=TOLERANCE, ulps=50,
+       errors=[(lambda: linalg.tridiagonal_solve(*map(np.ones, (2, 3, 3, (3, 1))), perturb_singular=True),
+                ValueError, r"tridiagonal_solve takes .* got dl f64\[2\], d f64\[3\]")]),
     Op("symmetric_product", linalg.symmetric_product, symmetric_samples, symmetric_reference, DTYPES, rtol=TOLERANCE,
        errors=[(lambda: linalg.symmetric_product(np.ones((3, 2)), np.ones((2, 2))), ValueError,
                 r"symmetric_product takes .* c_matrix f64\[2,2\]")]),

@@ -93,7 +93,7 @@ def checkpoint(
             out_trees[:] = [out_tree]
             return outs
 
-        closed, consts = trace_to_closed(flat, [get_aval(x) for x in leaves], name_of(fun))
+        closed, consts = trace_to_closed(flat, [get_aval(x) for x in leaves], name_of(fun), "checkpoint")
         outs = checkpoint_p.bind(
             *consts,
             *leaves,

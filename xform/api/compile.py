@@ -226,7 +226,7 @@ class JitFunction:
                 for i, x in enumerate(leaves)
             ]
 
-        closed, consts = trace_to_closed(flat, avals, name)
+        closed, consts = trace_to_closed(flat, avals, name, "jit")
         return _Entry(closed, consts, treedef, out_tree)
 
     def _donated(self, args: tuple, kwargs: dict[str, Any]) -> tuple[bool, ...]:

@@ -110,7 +110,7 @@ def make_jaxpr(
             return outs
 
         with extend_axis_env([AxisFrame(name, size) for name, size in axis_env or ()]):
-            jaxpr, consts = trace_to_jaxpr(flat, [shape_of(x) for x in leaves], name_of(fun))
+            jaxpr, consts = trace_to_jaxpr(flat, [shape_of(x) for x in leaves], name_of(fun), "make_jaxpr")
         closed = ClosedJaxpr(jaxpr, consts)
         if not return_shape:
             return closed

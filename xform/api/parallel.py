@@ -137,7 +137,7 @@ def _trace(fun: Any, static: Any, in_tree: Any, avals: Any, name: Any, size: int
         return outs
 
     with scope(name, size):
-        closed, consts = trace_to_closed(flat, avals, name_of(fun))
+        closed, consts = trace_to_closed(flat, avals, name_of(fun), "pmap")
     return closed, consts, out_tree
 
 

@@ -4,17 +4,18 @@ A concrete array holds a host `ndarray` (a NumPy scalar at rank 0), a device buf
 other when it is first needed and then kept. On CPU the two share memory where alignment allows. Arrays are immutable:
 no rule writes into an operand, and the host view that users get is read-only.
 
-The operators and NumPy's methods are attached to `Array` by `xform.numpy.methods`, which is written in terms of the
-array API above this floor.
+The operators and NumPy's methods are attached to `Array` by `xform.numpy.methods`, and how it prints by
+`xform.numpy.text`, which are written in terms of the array API above this floor.
 
-May import: `core.avals`, `core.dtypes`, `core.config`, `core.errors`; `backends.xla` when a buffer is needed.
+May import: `core.avals`, `core.dtypes`, `core.dlpack`, `core.config`, `core.errors`; `backends.xla` when a buffer is
+needed.
 """
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xform.core import dtypes
+from xform.core import dlpack, dtypes
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import TracerArrayConversionError
@@ -74,6 +75,11 @@ class Array:
     def weak_type(self) -> bool:
         """Whether the dtype gives way in promotion, as a Python scalar's does."""
         return self.aval.weak_type
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array; None while a function is traced, when that isn't known."""
+        return None
 
     @property
     def itemsize(self) -> int:
@@ -192,8 +198,18 @@ class ArrayImpl(Array):
         """The devices that hold the array; one in host memory is where it would be copied to."""
         from xform.backends import xla
 
-        buffer = self._device_buffer()
-        return {self._device or xla.devices()[0]} if buffer is None else set(xla.devices_of(buffer))
+        if (buffer := self._device_buffer()) is not None:
+            return set(xla.devices_of(buffer))
+        device = state.default_device if self._device is None else self._device
+        return {xla.devices(device)[0] if device is None or isinstance(device, str) else device}
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array; ValueError if several do."""
+        found = self.devices()
+        if len(found) > 1:
+            raise ValueError(f"this array of {self.aval} is spread over {len(found)} devices: see x.devices()")
+        return found.pop()
 
     def delete(self) -> None:
         """Free the memory; using the array afterwards is an error."""
@@ -241,12 +257,19 @@ class ArrayImpl(Array):
             value.flags.writeable = False
         return value
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        value = np.asarray(self._value())
-        return (value if value.flags.writeable else value.copy()).__dlpack__(**kwargs)
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        if copy is False and self._is_far():
+            raise BufferError(f"__dlpack__: lending memory of {self.device} to the host takes a copy")
+        return dlpack.export(self._value(), stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return dlpack.HOST
+
+    def _is_far(self) -> bool:
+        """Whether reading the values needs a transfer from an accelerator or from several devices."""
+        return self._host is None and any(d.platform != "cpu" for d in self.devices())
 
     def item(self, *args: Any) -> Any:
         """The element as a Python scalar; with arguments, that of an index."""
@@ -288,19 +311,6 @@ class ArrayImpl(Array):
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: arrays can't be dict keys, set members or static arguments of jit")
-
-    def __format__(self, spec: str) -> str:
-        return format(self._value() if not self.ndim else self, spec) if spec and not self.ndim else str(self)
-
-    def __repr__(self) -> str:
-        value = np.asarray(self._value())
-        text = np.array2string(value, separator=", ", prefix="Array(") if value.size else "[]"
-        shape = f", shape={self.shape}" if not value.size else ""
-        weak = ", weak_type=True" if self._weak else ""
-        return f"Array({text}{shape}, dtype={self.dtype}{weak})"
-
-    def __str__(self) -> str:
-        return str(np.asarray(self._value()))
 
     def __reduce__(self) -> tuple:
         return _rebuild, (np.asarray(self._value()), self._weak)

@@ -337,7 +337,8 @@ def _is_subtype(a: type, b: type) -> bool:
     return a is b or issubclass(_PARENT.get(a, a), b)
 
 
-_CATEGORIES = {
+#: The kinds that `isdtype` knows by name.
+categories = {
     "bool": "b",
     "signed integer": "i",
     "unsigned integer": "u",
@@ -361,8 +362,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """
     found = np.dtype(dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):
-        if isinstance(one, str) and one in _CATEGORIES:
-            if kinds.get(found, "-") in _CATEGORIES[one]:
+        if isinstance(one, str) and one in categories:
+            if kinds.get(found, "-") in categories[one]:
                 return True
             continue
         try:
@@ -370,7 +371,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
                 return True
         except TypeError:
             error = ValueError if isinstance(one, str) else TypeError
-            raise error(f"isdtype: {one!r} is neither a dtype nor one of {', '.join(_CATEGORIES)}") from None
+            raise error(f"isdtype: {one!r} is neither a dtype nor one of {', '.join(categories)}") from None
     return False
 
 

@@ -14,7 +14,7 @@ May import: the rest of `core`.
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Trace:
     """
 
     __slots__ = ("alive", "level")
-    name: ClassVar[str] = "trace"
+    name: str = "trace"
 
     def __init__(self) -> None:
         self.alive = False
@@ -53,16 +53,30 @@ class Trace:
         self.alive = False
         state.level = self.level - 1
 
+    def __str__(self) -> str:
+        """The transformation, with what tells it from others of its kind."""
+        return self.name
+
     def process(self, primitive: "Primitive", args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply `primitive` in this interpretation."""
         raise NotImplementedError
 
 
 class Tracer(Array):
-    """Stands for an array while a function is traced."""
+    """Stands for an array while a function is traced. How it prints: `xform.numpy.text`."""
 
     __slots__ = ("_trace",)
     _trace: Trace
+    under: Any = None  # the value of a lower level that it wraps; None: a value yet to be computed
+
+    def transformations(self) -> str:
+        """What it is traced by, from the innermost transformation to the outermost: ``grad in vmap(3) in jit(f)``."""
+        names, x = [], self
+        while isinstance(x, Tracer):
+            if x._trace is not None:  # of a variable in a program that was made without tracing
+                names.append(str(x._trace))
+            x = x.under
+        return " in ".join(names)
 
     def _origin(self) -> str:
         """Where this tracer was made, for error messages."""
@@ -71,18 +85,20 @@ class Tracer(Array):
     def leaked(self) -> UnexpectedTracerError:
         """The error to raise when this tracer is used after its trace has ended."""
         return UnexpectedTracerError(
-            f"a traced value of {self.aval} is used after its {self._trace.name} trace has ended.{self._origin()}\n"
+            f"a traced value of {self.aval} is used after its trace, {self._trace}, has ended.{self._origin()}\n"
             "Values computed inside a transformed function must leave it as return values, not through globals, "
             "attributes, generators or closures."
         )
 
     def known(self) -> Any:
         """The value where it is known while tracing, as that of a primal outside `jit` and `vmap` is; else None."""
-        return None
+        under = self.under
+        return under.known() if isinstance(under, Tracer) else under
 
     def _concretization(self, kind: type[Exception], what: str, hint: str) -> Exception:
         return kind(
-            f"{what} needs a concrete value, but this is a traced array of {self.aval}.{self._origin()}\n{hint}"
+            f"{what} needs a concrete value, but this is a traced array of {self.aval}, in {self.transformations()}."
+            f"{self._origin()}\n{hint}"
         )
 
     def __bool__(self) -> bool:
@@ -128,6 +144,12 @@ class Tracer(Array):
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         return self._no_value("np.asarray()")
 
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._no_value("from_dlpack()")
+
+    def __dlpack_device__(self) -> Any:
+        return self._no_value("from_dlpack()")
+
     def item(self, *args: Any) -> Any:
         """Raises: a tracer has no value."""
         return self._no_value("item()")
@@ -146,9 +168,6 @@ class Tracer(Array):
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: a traced array of {self.aval} can't be a dict key or a static argument")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}<{self.aval}>"
 
     def __copy__(self) -> "Tracer":
         return self

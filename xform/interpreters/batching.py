@@ -42,6 +42,15 @@ class BatchTracer(Tracer):
             aval = self._aval = full.update(shape=full.shape[: self.dim] + full.shape[self.dim + 1 :])
         return aval
 
+    @property
+    def under(self) -> Any:
+        """The array with the hidden axis."""
+        return self.val
+
+    def known(self) -> Any:
+        """None: it stands for many values."""
+        return None
+
 
 class BatchTrace(Trace):
     """Applies batch rules."""
@@ -52,6 +61,9 @@ class BatchTrace(Trace):
     def __init__(self, size: int, axis_name: Any = None):
         super().__init__()
         self.size, self.axis_name = size, axis_name
+
+    def __str__(self) -> str:
+        return f"vmap({self.size}{'' if self.axis_name is None else f', axis_name={self.axis_name!r}'})"
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         vals, dims = self.split(args)

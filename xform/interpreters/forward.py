@@ -26,10 +26,10 @@ class JVPTracer(Tracer):
         """The aval of the primal value."""
         return self.primal.aval
 
-    def known(self) -> Any:
-        """The primal value, if it is known."""
-        primal = self.primal
-        return primal.known() if isinstance(primal, Tracer) else primal
+    @property
+    def under(self) -> Any:
+        """The primal value."""
+        return self.primal
 
 
 class JVPTrace(Trace):

@@ -87,10 +87,10 @@ class JetTracer(Tracer):
         """The aval of the first coefficient."""
         return get_aval(self.series[0])
 
-    def known(self) -> Any:
-        """The first coefficient, if it is known."""
-        primal = self.series[0]
-        return primal.known() if isinstance(primal, Tracer) else primal
+    @property
+    def under(self) -> Any:
+        """The first coefficient."""
+        return self.series[0]
 
 
 class JetTrace(Trace):

@@ -52,17 +52,16 @@ class LinearizeTracer(Tracer):
             variable = trace.variables[self.number]
         return variable
 
-    def known(self) -> Any:
-        """The primal value, if it is known."""
-        primal = self.primal
-        return primal.known() if isinstance(primal, Tracer) else primal
+    @property
+    def under(self) -> Any:
+        """The primal value."""
+        return self.primal
 
 
 class Tape(StagingTrace):
     """The program on tangents. Never the thread's active trace: only operations on its variables come here."""
 
     __slots__ = ()
-    name = "linearize"
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         invars, avals = self.lift_all(args)
@@ -92,7 +91,7 @@ class LinearizeTrace(Trace):
     """
 
     __slots__ = ("calls", "inputs", "residuals", "tape", "variables")
-    name = "linearize"
+    name = "grad"  # or vjp, linearize: reverse mode
 
     def __init__(self) -> None:
         self.variables: list[Any] = []
@@ -117,7 +116,7 @@ class LinearizeTrace(Trace):
     def put_on_tape(self) -> Tape:
         """Give every tangent a variable on the tape."""
         if self.tape is None:
-            tape = self.tape = Tape()
+            tape = self.tape = Tape(by=self.name)
             tape.level, tape.alive = self.level, self.alive
             self.variables[: len(self.inputs)] = [tape.new_input(aval) for aval in self.inputs]
         if self.calls:

@@ -25,16 +25,18 @@ ARRAYS = (Array, np.ndarray, np.generic)
 class StagingTrace(Trace):
     """Records equations. Values from outside become constants of the jaxpr."""
 
-    __slots__ = ("consts", "constvars", "eqns", "invars", "what")
-    name = "staging"
+    __slots__ = ("consts", "constvars", "eqns", "invars", "name", "what")
 
-    def __init__(self, what: str = ""):
+    def __init__(self, what: str = "", by: str = "tracing"):
         super().__init__()
-        self.what = what  # the function being traced, for messages
+        self.name, self.what = by, what  # the transformation and the function being traced, for messages
         self.eqns: list[Eqn] = []
         self.invars: list[Var] = []
         self.constvars: dict[int, Var] = {}
         self.consts: list[Any] = []
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.what})" if self.what else self.name
 
     def new_input(self, aval: ShapedArray) -> Var:
         """A new argument of the program."""
@@ -100,13 +102,13 @@ class StagingTrace(Trace):
 
 
 def trace_to_jaxpr(
-    function: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], what: str = ""
+    function: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], what: str = "", by: str = "tracing"
 ) -> tuple[Jaxpr, list[Any]]:
-    """Stage ``function(*tracers) -> list of values``.
+    """Stage ``function(*tracers) -> list of values``. `what` names the function, `by` who traces it.
 
     Returns the jaxpr, with dead code removed, and the values of its constants (arrays, or tracers of outer traces).
     """
-    trace = StagingTrace(what or getattr(function, "__name__", "function"))
+    trace = StagingTrace(what or getattr(function, "__name__", "function"), by)
     with trace, staging(trace):
         outs = function(*[trace.new_input(aval) for aval in in_avals])
         jaxpr, consts = trace.finish(outs)
@@ -120,10 +122,10 @@ def trace_to_jaxpr(
 
 
 def trace_to_closed(
-    function: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], what: str = ""
+    function: Callable[..., Sequence[Any]], in_avals: Sequence[ShapedArray], what: str = "", by: str = "tracing"
 ) -> tuple[ClosedJaxpr, list[Any]]:
     """Stage a function into a jaxpr without constants: they are its leading inputs, and returned beside it."""
-    jaxpr, consts = trace_to_jaxpr(function, in_avals, what)
+    jaxpr, consts = trace_to_jaxpr(function, in_avals, what, by)
     return hoist_consts(jaxpr), consts
 
 

@@ -187,7 +187,7 @@ def custom_linear_solve(
     avals = [get_aval(x).strong for x in leaves]
     if symmetric and transpose_solve is None:
         transpose_solve = solve
-    closed, consts, out_tree = common.trace_body(matvec, _one_argument(treedef), avals, "matvec")
+    closed, consts, out_tree = common.trace_body(matvec, _one_argument(treedef), avals, "custom_linear_solve")
     common.check_same(
         "custom_linear_solve", "b", treedef, avals, "the result of matvec", out_tree, closed.out_avals
     )  # fmt: skip

@@ -8,7 +8,9 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 
 # ruff: noqa: I001  (several names a line)
 
-from xform.numpy import fft, functional, indexing, keys, linalg, methods, protocols, types, ufuncs, updates
+from xform.numpy import (
+    fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, special, types, ufuncs, updates,
+)  # fmt: skip
 from xform.numpy.creation import (
     array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,
     fromiter, fromstring, full, full_like, identity, ones, ones_like, tri, tril, triu, vander, zeros,
@@ -21,9 +23,7 @@ from xform.numpy.elementwise import (
     allclose, angle, around, array_equal, array_equiv, clip, divmod, frexp, isclose, iscomplex, iscomplexobj,
     isreal, isrealobj, isscalar, iterable, modf, nan_to_num, piecewise, round, select, where,
 )  # fmt: skip
-from xform.numpy.files import (
-    array_repr, array_str, get_printoptions, load, printoptions, save, savez, set_printoptions,
-)  # fmt: skip
+from xform.numpy.files import load, save, savez
 from xform.numpy.functional import (
     apply_along_axis, apply_over_axes, frompyfunc, ufunc, vectorize,
 )  # fmt: skip
@@ -42,6 +42,7 @@ from xform.numpy.manipulation import (
     resize, roll, rollaxis, rot90, shape, size, split, squeeze, swapaxes, transpose, trim_zeros, unstack,
     vsplit,
 )  # fmt: skip
+from xform.numpy.namespace_info import __array_api_version__, __array_namespace_info__
 from xform.numpy.nan_reductions import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
 )  # fmt: skip
@@ -83,6 +84,7 @@ from xform.numpy.statistics import (
     corrcoef, cov, histogram, histogram2d, histogram_bin_edges, histogramdd, median, nanmedian, nanpercentile,
     nanquantile, percentile, quantile,
 )  # fmt: skip
+from xform.numpy.text import array_repr, array_str, get_printoptions, printoptions, set_printoptions
 from xform.numpy.types import (
     ComplexWarning, bfloat16, bool, bool_, can_cast, cdouble, character, complex128, complex64, complex_,
     complexfloating, csingle, double, dtype, e, euler_gamma, finfo, flexible, float16, float32, float64, float_,

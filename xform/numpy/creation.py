@@ -3,20 +3,20 @@
 With no trace under way the arrays are made by NumPy. While a function is staged, those that only depend on shapes
 (``zeros``, ``eye``) become operations of the program, so that no large constants travel with it.
 
-May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.core`.
+May import: `numpy.promotion`, `numpy.ufuncs`, `xform.lax`, `xform.interpreters`, `xform.core`.
 """
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xform.backends.numpy import quiet_begin, quiet_end
-from xform.core import dtypes
+from xform.core import dlpack, dtypes
 from xform.core.array import Array, ArrayImpl, own
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
+from xform.interpreters.execution import default_device
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, convert_host
 from xform.lax.shapes import full as lax_full
@@ -25,11 +25,13 @@ from xform.lax.slicing import concatenate as lax_concatenate
 from xform.numpy.promotion import (
     NUMBERS,
     SCALARS,
+    ShapeError,
     array_of,
-    broadcast_shapes_of,
     dtype_argument,
     expand_to,
     is_concrete,
+    known_integer,
+    numpy_only,
     shape_argument,
     shown,
     to_dtype,
@@ -56,9 +58,12 @@ def array(
     object: Any,
     dtype: Any = None,
     *,
-    copy: bool = True,
+    copy: bool | None = True,
     order: str | None = "K",
+    subok: bool = False,
     ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
@@ -70,9 +75,10 @@ def array(
         Lists may contain traced arrays.
     dtype : dtype, optional
         By default NumPy's: float64, int64, complex128, bool; that of arrays is kept.
-    copy, order : accepted as in NumPy; the data of an `Array` can't change and is shared, that of an ndarray is copied
-    ndmin : int
-        Least number of axes; new ones come first.
+    copy, order, subok, like : accepted as in NumPy, if they ask for nothing that immutable arrays haven't
+        The data of an `Array` can't change and is shared, that of an ndarray is copied.
+    ndmin, ndmax : int
+        Least number of axes, new ones come first; and, unless 0, the largest.
     device : Device, optional
 
     Raises
@@ -89,12 +95,17 @@ def array(
     Array([[1, 2],
            [3, 4]], dtype=int64)
     """
-    if type(object) is np.ndarray and dtype is None and not ndmin and device is out_sharding is None:
+    if type(object) is np.ndarray and dtype is None and not ndmin and device is out_sharding is like is None:
         found = object.dtype
-        if found in dtypes.kinds and found.isnative and state.enable_x64 and order in _ORDERS:
+        if found in dtypes.kinds and found.isnative and state.enable_x64 and order == "K" and not ndmax and copy:
             return ArrayImpl(object.copy())
     try:
-        return _array("array", object, dtype, order, ndmin, device, out_sharding)
+        if copy is False:
+            return asarray(object, dtype, order, copy=False, like=like, device=device, out_sharding=out_sharding)
+        out = _array("array", object, dtype, order, ndmin, device, out_sharding, like)
+        if ndmax and out.ndim > ndmax:
+            raise ValueError(f"numpy.array: at most {ndmax} axes were asked for by ndmax, got {shown(out)}")
+        return out
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise
@@ -108,33 +119,30 @@ def asarray(
     copy: bool | None = None,
     device: Any = None,
     out_sharding: Any = None,
+    like: Any = None,
 ) -> Array:
     """Like `array`; an `Array` is returned as it is.
 
     ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
     """
-    if dtype is None and device is None:
+    if dtype is order is device is like is None:
         if isinstance(a, Array) and not copy:
             return a
         if type(a) is np.ndarray and copy is not False:
-            return array(a, order=order, out_sharding=out_sharding)
+            return array(a, out_sharding=out_sharding)
     try:
         if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
             raise ValueError(
                 "numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids"
             )
-        return _array("asarray", a, dtype, order, 0, device, out_sharding)
+        return _array("asarray", a, dtype, order, 0, device, out_sharding, like)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise
 
 
-_ORDERS = (None, "K", "C", "A")
-
-
-def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, out_sharding: Any) -> Any:
-    if order not in _ORDERS:
-        raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
+def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, out_sharding: Any, like: Any) -> Any:
+    numpy_only(name, order, like)
     dtype = dtype_argument(name, dtype)
     out = converted(name, x, dtype)
     if out.ndim < ndmin:
@@ -149,11 +157,7 @@ def converted(name: str, x: Any, dtype: Any) -> Any:
     if isinstance(x, NUMBERS):
         return x if dtype is None else convert(x, dtype)
     if isinstance(x, SCALARS) and not isinstance(x, np.generic):
-        if dtype is None:
-            return array_of(name, x)
-        return (
-            ArrayImpl(to_dtype(name, x, dtype)) if not isinstance(x, complex) or dtype.kind == "c" else _cast(x, dtype)
-        )
+        return array_of(name, x) if dtype is None else ArrayImpl(to_dtype(name, x, dtype))
     if isinstance(x, Sequence) and not isinstance(x, str | bytes) and _contains_arrays(x):
         return _stacked(name, x, dtype)
     try:
@@ -168,15 +172,14 @@ def converted(name: str, x: Any, dtype: Any) -> Any:
         raise TypeError(
             f"numpy.{name}: can't make an array of {_short(x)}; arrays hold numbers and booleans only"
         ) from None
-    if dtype is not None and value.dtype.kind in "iu" and isinstance(x, Sequence):
-        return ArrayImpl(_cast_integers(name, value, dtype))
+    if dtype is not None and isinstance(x, Sequence):
+        if value.dtype.kind in "iu":
+            return ArrayImpl(_cast_integers(name, value, dtype))
+        if value.dtype.kind == "c" and dtypes.kinds[dtype] not in "cb":
+            raise TypeError(f"numpy.{name}: complex numbers don't fit into {dtype}; take their real part")
     known = value.dtype in dtypes.kinds and state.enable_x64 and isinstance(x, list | tuple)
     out = ArrayImpl(value) if known else own(value)
     return out if dtype is None else convert(out, dtype)
-
-
-def _cast(x: complex, dtype: Any) -> Any:
-    return convert(ArrayImpl(np.complex128(x)), dtype)
 
 
 def _cast_integers(name: str, value: np.ndarray, dtype: np.dtype) -> Any:
@@ -231,8 +234,9 @@ def _stacked(name: str, x: Sequence[Any], dtype: Any) -> Any:
 
 
 @api_boundary
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: Any, order: str | None = "K", subok: bool = False) -> Array:
     """A copy, with memory of its own."""
+    numpy_only("copy", order)
     a = array_of("copy", a)
     return ArrayImpl(np.array(a._value()), None, a.aval) if type(a) is ArrayImpl and state.fast else a
 
@@ -278,39 +282,83 @@ def _converted_on_host(value: Any, dtype: Any) -> Any:
 
 @api_boundary
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library, by the DLPack protocol; on CPU it shares its memory unless ``copy=True``."""
-    value = np.from_dlpack(x)
-    if value.dtype not in dtypes.kinds:
-        raise TypeError(f"numpy.from_dlpack: dtype {value.dtype} is not supported")
-    return placed("from_dlpack", own(value) if copy else ArrayImpl(value), device)
+    """An array of another library, by the DLPack protocol.
+
+    In host memory nothing is copied: who writes to `x` afterwards changes the result.
+
+    Parameters
+    ----------
+    x : object with ``__dlpack__`` and ``__dlpack_device__``
+    device : Device, optional
+        Where to put the array. A CPU device also asks the library of an array that is elsewhere for a copy.
+    copy : bool, optional
+        True: always copy. False: never, but raise ValueError where it takes a copy.
+
+    Raises
+    ------
+    BufferError
+        If the data can't be had: on an accelerator without ``device=``, or of a dtype that doesn't exist here.
+    AttributeError
+        If `x` doesn't have the protocol.
+
+    Examples
+    --------
+    >>> import numpy as np, xform.numpy as xnp
+    >>> theirs = np.arange(3.0)
+    >>> ours = xnp.from_dlpack(theirs)
+    >>> np.shares_memory(np.from_dlpack(ours), theirs)
+    True
+    """
+    to_host = device is not None and getattr(device, "platform", None) == "cpu"
+    try:
+        value = dlpack.borrow(x, to_host, copy)
+    except (AttributeError, BufferError) as error:
+        raise type(error)(f"numpy.from_dlpack: {error}") from None
+    wanted = dtypes.canonicalize_dtype(value.dtype)
+    if wanted not in dtypes.kinds:
+        raise BufferError(f"numpy.from_dlpack: dtype {value.dtype} is not supported")
+    if copy is False and not (wanted == value.dtype and device in (None, default_device())):
+        raise ValueError(
+            f"numpy.from_dlpack: {value.dtype}{list(value.shape)} becomes {wanted} on {device or 'the host'} only by a "
+            "copy, which copy=False forbids"
+        )
+    return placed("from_dlpack", ArrayImpl(value.astype(wanted, copy=False)), device)
 
 
 @api_boundary
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, like: Any = None) -> Array:
     """A one-dimensional array of the bytes of a buffer."""
+    numpy_only("frombuffer", like=like)
     return own(np.frombuffer(buffer, dtype_argument("frombuffer", dtype), count, offset))
 
 
 @api_boundary
-def fromfile(*args: Any, **kwargs: Any) -> Array:
-    """As `numpy.fromfile`."""
-    return own(np.fromfile(*args, **kwargs))
+def fromfile(
+    file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0, *, like: Any = None
+) -> Array:
+    """Numbers in a binary file, or, if `sep` is not empty, in a text file with such separators."""
+    numpy_only("fromfile", like=like)
+    return own(np.fromfile(file, dtype_argument("fromfile", dtype), count, sep, offset))
 
 
 @api_boundary
-def fromiter(*args: Any, **kwargs: Any) -> Array:
-    """As `numpy.fromiter`."""
-    return own(np.fromiter(*args, **kwargs))
+def fromiter(iter: Iterable[Any], dtype: Any, count: int = -1, *, like: Any = None) -> Array:
+    """The numbers, at most `count`, that an iterator yields."""
+    numpy_only("fromiter", like=like)
+    return own(np.fromiter(iter, dtype_argument("fromiter", dtype), count))
 
 
 @api_boundary
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str, like: Any = None) -> Array:
     """Numbers in a text, between separators."""
+    numpy_only("fromstring", like=like)
     return own(np.fromstring(string, dtype_argument("fromstring", dtype), count, sep=sep))
 
 
 @api_boundary
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+) -> Any:
     """The array of ``function(i, j, ...)`` over all indices, mapped with `vmap`: the function sees scalars.
 
     Examples
@@ -322,6 +370,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     from xform.api.mapping import vmap
     from xform.numpy.ranges import arange
 
+    numpy_only("fromfunction", like=like)
     shape = shape_argument("fromfunction", shape)
 
     def scalars(*indices: Any) -> Any:
@@ -337,13 +386,22 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
 
 
 def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Callable[..., Array]:
-    def function(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-        if state.fast and dtype is device is out_sharding is None and state.enable_x64:
+    def function(
+        shape: Any,
+        dtype: Any = None,
+        order: Any = None,
+        *,
+        device: Any = None,
+        like: Any = None,
+        out_sharding: Any = None,
+    ) -> Array:
+        if state.fast and dtype is order is device is like is out_sharding is None and state.enable_x64:
             try:
                 return ArrayImpl(make(shape, float))
             except (TypeError, ValueError):
                 pass  # for the error below
         try:
+            numpy_only(name, order, like)
             shape = shape_argument(name, shape)
             found = dtype_argument(name, dtype) or dtypes.default_float()
             if state.fast:
@@ -368,14 +426,20 @@ empty.__doc__ = "An array of zeros, like `zeros`: there is no uninitialised memo
 
 
 @api_boundary
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def full(
+    shape: Any, fill_value: Any, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """An array filled with a value, of its dtype by default; an array as value is broadcast."""
+    numpy_only("full", order, like)
     shape = shape_argument("full", shape)
+    scalar = isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic)
     value = array_of("full", fill_value, "fill_value")
-    dtype = dtype_argument("full", dtype) or dtypes.dtype(fill_value if isinstance(fill_value, SCALARS) else value)
-    value = convert(value, dtype)
-    if broadcast_shapes_of("full", [value.shape, shape], [value]) != shape:
-        raise ValueError(f"numpy.full: fill_value of {shown(value)} can't be broadcast to shape {shape}")
+    dtype = dtype_argument("full", dtype) or dtypes.dtype(fill_value if scalar else value)
+    aligned = zip(value.shape[::-1], shape[::-1], strict=False)
+    if value.ndim > len(shape) or any(n not in (1, m) for n, m in aligned):
+        raise ShapeError(f"numpy.full: could not broadcast input array {shown(value)} into shape {shape}")
+    value = ArrayImpl(to_dtype("full", fill_value, dtype)) if scalar else convert(value, dtype)
     if state.fast and type(value) is ArrayImpl:
         out: Any = ArrayImpl(np.full(shape, value._value(), dtype))
     else:
@@ -383,7 +447,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     return placed("full", out, device, out_sharding)
 
 
-def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any = None) -> Any:
+def _like(name: str, a: Any, value: Any, dtype: Any, order: Any, shape: Any, device: Any, out_sharding: Any) -> Any:
+    numpy_only(name, order)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):  # a ShapeDtypeStruct will do
         a = array_of(name, a, "a")
     weak = dtype is None and getattr(a, "weak_type", False)
@@ -394,28 +459,38 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
 
 
 @api_boundary
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros_like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Zeros with the shape and dtype of another array, unless others are given."""
-    return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
+    return _like("zeros_like", a, 0, dtype, order, shape, device, out_sharding)
 
 
 @api_boundary
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones_like(
+    a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Ones with the shape and dtype of another array, unless others are given."""
-    return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
+    return _like("ones_like", a, 1, dtype, order, shape, device, out_sharding)
 
 
 @api_boundary
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(
+    prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
+) -> Array:
     """Like `zeros_like`."""
-    return _like("empty_like", prototype, 0, dtype, shape, device)
+    return _like("empty_like", prototype, 0, dtype, order, shape, device, None)
 
 
 @api_boundary
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
+    device: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """A value with the shape and dtype of another array, unless others are given."""
+    numpy_only("full_like", order)
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         a = array_of("full_like", a, "a")
     if dtype is None:
@@ -423,16 +498,12 @@ def full_like(
     return full(a.shape if shape is None else shape, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 
-def known_integer(name: str, arg: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError as error:
-        raise type(error)(f"numpy.{name}: {arg} must be a known integer, got {value!r}. {error}") from None
-
-
 @api_boundary
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(
+    N: Any, M: Any = None, k: Any = 0, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None
+) -> Array:
     """Ones on the k-th diagonal of an (N, M) matrix, zeros elsewhere."""
+    numpy_only("eye", order, like)
     found = dtype_argument("eye", dtype) or dtypes.default_float()
     rows, k = known_integer("eye", "N", N), known_integer("eye", "k", k)
     columns = rows if M is None else known_integer("eye", "M", M)
@@ -449,14 +520,15 @@ def _diagonal_mask(rows: int, columns: int, k: int) -> Any:
     return i + k == broadcasted_iota(np.int64, (rows, columns), 1)
 
 
-def identity(n: Any, dtype: Any = None) -> Array:
+def identity(n: Any, dtype: Any = None, *, like: Any = None) -> Array:
     """The identity matrix."""
-    return eye(n, dtype=dtype)
+    return eye(n, dtype=dtype, like=like)
 
 
 @api_boundary
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, like: Any = None) -> Array:
     """Ones at and below the k-th diagonal of an (N, M) matrix, zeros above."""
+    numpy_only("tri", like=like)
     found = dtype_argument("tri", dtype) or dtypes.default_float()
     rows, k = known_integer("tri", "N", N), known_integer("tri", "k", k)
     columns = rows if M is None else known_integer("tri", "M", M)
@@ -475,8 +547,10 @@ def _lower_mask(shape: Sequence[int], k: int) -> Any:
 
 def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     m, k = array_of(name, m, "m"), known_integer(name, "k", k)
-    if m.ndim < 2:
-        raise ValueError(f"numpy.{name}: m must have at least two axes, got {shown(m)}")
+    if not m.ndim:
+        raise ValueError(f"numpy.{name}: m must have at least one dimension, got {shown(m)}")
+    if m.ndim == 1:  # the rows of a matrix, as in NumPy
+        m = expand_to(m, m.shape * 2)
     mask = expand_to(_lower_mask(m.shape, k if lower else k - 1), m.shape)
     zero = m.dtype.type(0)
     return select_n_p.bind(mask, zero, m) if lower else select_n_p.bind(mask, m, zero)
@@ -499,10 +573,11 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of x, from the (N-1)-th down to the 0-th (up if `increasing`)."""
     x = array_of("vander", x, "x")
     if x.ndim != 1:
-        raise ValueError(f"numpy.vander: x must have one axis, got {shown(x)}")
+        raise ValueError(f"numpy.vander: x must be a one-dimensional array or sequence, got {shown(x)}")
     n = x.shape[0] if N is None else known_integer("vander", "N", N)
     if n < 0:
         raise ValueError(f"numpy.vander: N must not be negative, got {n}")
+    x = convert(x, dtypes.promote_types(x.dtype, np.int64))
     powers = range(n) if increasing else range(n - 1, -1, -1)
     if not n:
         return zeros((x.shape[0], 0), x.dtype)

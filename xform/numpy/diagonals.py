@@ -5,18 +5,14 @@ A diagonal is a strided slice of the flattened matrix, so its derivative is a pa
 May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.lax`.
 """
 
-import operator
 from typing import Any
-
-import numpy as np
 
 from xform.core.array import Array
 from xform.core.errors import api_boundary
-from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, reshape_p
+from xform.lax.shapes import broadcast_in_dim_p, convert, reshape_p
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions
-from xform.numpy.elementwise import where
-from xform.numpy.promotion import array_of, canonical_axis, no_out, shown
+from xform.numpy.promotion import array_of, canonical_axis, known_integer, no_out, shown
 
 
 @api_boundary
@@ -27,11 +23,11 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 def _diagonal(name: str, a: Array, offset: Any, axis1: Any, axis2: Any) -> Array:
     if a.ndim < 2:
-        raise ValueError(f"numpy.{name}: a must have at least two axes, got {shown(a)}")
-    i, j = canonical_axis(name, axis1, a.ndim, "axis1"), canonical_axis(name, axis2, a.ndim, "axis2")
+        raise ValueError(f"numpy.{name}: requires an array of at least two dimensions, got {shown(a)}")
+    i, j = canonical_axis(name, axis1, a, "axis1"), canonical_axis(name, axis2, a, "axis2")
     if i == j:
-        raise ValueError(f"numpy.{name}: axis1 and axis2 must differ, got {axis1} and {axis2}")
-    k = operator.index(offset)
+        raise ValueError(f"numpy.{name}: axis1 and axis2 cannot be the same, got {axis1} and {axis2} for {shown(a)}")
+    k = known_integer(name, "offset", offset)
     a = manipulation.moveaxis(a, (i, j), (-2, -1))
     *batch, m, n = a.shape
     length = max(0, min(m, n - k) if k >= 0 else min(m + k, n))
@@ -54,10 +50,10 @@ def diag(v: Any, k: int = 0) -> Array:
     """The k-th diagonal of a matrix, or the matrix with a vector as its k-th diagonal."""
     v = array_of("diag", v, "v")
     if v.ndim == 2:
-        return _diagonal("diag", v, k, 0, 1)
+        return _diagonal("diag", v, known_integer("diag", "k", k), 0, 1)
     if v.ndim != 1:
-        raise ValueError(f"numpy.diag: v must have one or two axes, got {shown(v)}")
-    return _matrix(v, operator.index(k))
+        raise ValueError(f"numpy.diag: input must be 1- or 2-d, got {shown(v)}")
+    return _matrix(v, known_integer("diag", "k", k))
 
 
 def _matrix(v: Array, k: int) -> Array:
@@ -75,7 +71,7 @@ def _matrix(v: Array, k: int) -> Array:
 @api_boundary
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with the elements of an array, in a row, as its k-th diagonal."""
-    return _matrix(manipulation.ravel(array_of("diagflat", v, "v")), operator.index(k))
+    return _matrix(manipulation.ravel(array_of("diagflat", v, "v")), known_integer("diagflat", "k", k))
 
 
 @api_boundary
@@ -90,20 +86,18 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     """
     if inplace:
         raise NotImplementedError("numpy.fill_diagonal: arrays are immutable; pass inplace=False and use the result")
-    if wrap:
-        raise NotImplementedError("numpy.fill_diagonal: wrap=True is not supported")
     a = array_of("fill_diagonal", a)
-    if a.ndim < 2 or (a.ndim > 2 and len(set(a.shape)) > 1):
-        raise ValueError(f"numpy.fill_diagonal: a must be a matrix, or have axes of one length, got {shown(a)}")
-    index = [broadcasted_iota(np.int64, a.shape, d) for d in range(a.ndim)]
-    on = index[0] == index[1]
-    for other in index[2:]:
-        on = on & (index[0] == other)
+    if a.ndim < 2:
+        raise ValueError(f"numpy.fill_diagonal: array must be at least 2-d, got {shown(a)}")
+    if a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError(f"numpy.fill_diagonal: all dimensions of input must be of equal length, got {shown(a)}")
+    # In the flattened array the diagonal is a slice; in a tall matrix it goes on below, unless that is cut off.
+    columns = a.shape[1]
+    step = columns + 1 if a.ndim == 2 else sum(columns**d for d in range(a.ndim))
+    end = a.size if wrap or a.ndim > 2 else min(a.size, columns * columns)
+    count = len(range(0, end, step))
     val = convert(array_of("fill_diagonal", val, "val"), a.dtype)
     if val.ndim:
-        length = min(a.shape)
-        val = manipulation.resize(val, (length,))
-        longest = (max(a.shape[0], length),)
-        val = manipulation.resize(val, longest)
-        val = manipulation.reshape(val, (*longest, *(1,) * (a.ndim - 1)))
-    return where(on, val, a)
+        val = manipulation.resize(val, (count,))
+    flat = manipulation.ravel(a).at[:end:step].set(val)
+    return manipulation.reshape(flat, a.shape)

@@ -12,13 +12,13 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
 from xform.numpy import formulas, keys, reductions, ufuncs
-from xform.numpy.fast import REFUSALS
+from xform.numpy.fast import REFUSALS, with_keywords
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
@@ -66,7 +66,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         return _where(condition, x, y, size, fill_value)
     except Exception as error:
         if not keys.among(condition, x, y):
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, where)
             raise
     return keys.mapped(where, condition, x, y, size=size, fill_value=fill_value)
 
@@ -148,23 +148,22 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 @api_boundary
-def clip(
-    arr: Any = None, /, min: Any = None, max: Any = None, *, a: Any = None, a_min: Any = None, a_max: Any = None
-) -> Array:
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Array:
     """Elements below `min` become `min`, those above `max` become `max`; None: no bound.
 
-    If min > max, the result is `max`. `a`, `a_min` and `a_max` are older names of the arguments.
+    If min > max, the result is `max`. The bounds may be given by position, or as `a_min` and `a_max`.
     """
-    out = operand("clip", a if arr is None else arr, "arr")
+    no_out("clip", out)
+    x = operand("clip", a)
     low, high = a_min if min is None else min, a_max if max is None else max
-    for bound in (out, low, high):
+    for bound in (x, low, high):
         if bound is not None and type(bound) not in (int, float) and formulas.is_complex(operand("clip", bound)):
             raise ValueError(f"numpy.clip takes real numbers, got {shown(bound)}")
     if low is not None:
-        out = ufuncs.maximum(low, out)
+        x = ufuncs.maximum(low, x)
     if high is not None:
-        out = ufuncs.minimum(high, out)
-    return formulas.array(out)
+        x = ufuncs.minimum(high, x)
+    return formulas.array(x)
 
 
 @api_boundary
@@ -223,26 +222,31 @@ around = round
 
 
 @api_boundary
-def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
+def divmod(x1: Any, x2: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
     """Floored quotient and remainder."""
+    if not (out is where is dtype is None):
+        return with_keywords(divmod, "divmod", out, where, dtype, x1, x2)
     return ufuncs.floor_divide(x1, x2), ufuncs.remainder(x1, x2)
 
 
 @api_boundary
-def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+def modf(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
     """Fractional and integer parts, both with the sign of x."""
-    no_out("modf", out)
+    if not (out is where is dtype is None):
+        return with_keywords(modf, "modf", out, where, dtype, x)
     (x,) = formulas.inexact_arrays("modf", x)
     if x.dtype.kind == "c":
         raise TypeError(f"numpy.modf takes real numbers, got {shown(x)}")
     whole = ufuncs.trunc(x)
-    fraction = where(ufuncs.isinf(x), _same(x, 0), x - whole)
+    fraction = select_n_p.bind(ufuncs.isinf(x), x - whole, x.dtype.type(0))
     return ufuncs.copysign(fraction, x), whole
 
 
 @api_boundary
-def frexp(x: Any, /) -> tuple[Array, Array]:
+def frexp(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
     """Mantissa, of absolute value in [0.5, 1), and exponent (int32): ``x = mantissa * 2**exponent``."""
+    if not (out is where is dtype is None):
+        return with_keywords(frexp, "frexp", out, where, dtype, x)
     return formulas.frexp(x)
 
 

@@ -8,7 +8,7 @@ general way: promotion, broadcasting, and a primitive's `bind`. What NumPy refus
 
 In a gradient that is evaluated at once the short way is a plan (see `interpreters.plans`) of the whole function.
 
-May import: `xform.core`, `xform.backends.numpy`, `interpreters.plans`.
+May import: `xform.core`, `xform.backends.numpy`, `interpreters.plans`, `numpy.promotion`.
 """
 
 from collections.abc import Callable
@@ -21,22 +21,31 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.avals import ShapedArray
 from xform.core.config import state
-from xform.core.errors import filtered_traceback
+from xform.core.errors import leave
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
+from xform.numpy.promotion import array_of, shown
 
 REFUSALS = (ValueError, TypeError, OverflowError, IndexError)
 OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
-def _refuse_keywords(name: str, out: Any, where: Any) -> None:
-    """The keywords of NumPy's ufuncs that make no sense for immutable arrays."""
-    argument, value = ("out", out) if out is not None else ("where", where)
-    if value is not None:
+def with_keywords(function: Any, name: str, out: Any, where: Any, dtype: Any, *args: Any) -> Any:
+    """A ufunc called with keywords: `dtype` is what it computes in; the others make no sense for immutable arrays."""
+    if out is not None or not (where is None or where is True):
+        argument, more = ("out", "") if out is not None else ("where", " and xform.numpy.where")
         raise NotImplementedError(
-            f"numpy.{name}: arrays are immutable, so there is no argument {argument}; use the result"
-            + (" and xform.numpy.where" if argument == "where" else "")
+            f"numpy.{name}: arrays are immutable, so there is no argument {argument}; use the result{more}"
         )
+    if dtype is None:
+        return function(*args)
+    wanted = dtypes.check_user_dtype(dtype, f"numpy.{name}")
+    arrays = [array_of(name, x, f"x{i + 1}") for i, x in enumerate(args)]
+    # As in NumPy: operands are cast within their kind or to a higher one; a bool of a comparison is not.
+    out = function(*(x.astype(wanted) if dtypes.can_cast(x.dtype, wanted, "same_kind") else x for x in arrays))
+    if (out[0] if isinstance(out, tuple) else out).dtype != wanted:
+        raise TypeError(f"numpy.{name}: can't compute in dtype={wanted} with {', '.join(map(shown, arrays))}")
+    return out
 
 
 def unary(
@@ -53,8 +62,8 @@ def unary(
 
     planned = plans.Function(name, general)
 
-    def function(x, out=None, where=None):
-        if state.fast and out is where is None:
+    def function(x, out=None, where=None, dtype=None):
+        if state.fast and out is where is dtype is None:
             if type(x) is ArrayImpl:
                 a = x._host
                 if a is not None and a.dtype.kind in kinds and not x._weak:
@@ -66,13 +75,13 @@ def unary(
             if type(x) in _CONCRETE and (result := _mixed(host, kinds, widens, x)) is not None:
                 return result
         try:
-            if out is not where or out is not None:
-                _refuse_keywords(name, out, where)
+            if not (out is where is dtype is None):
+                return with_keywords(function, name, out, where, dtype, x)
             if type(x) is LinearizeTracer and (result := plans.call_unary(planned, x)) is not NotImplemented:
                 return result
             return general(x)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     return _named(function, name, doc, 1, general, host, kinds, widens)
@@ -108,18 +117,18 @@ def _binary(
 ) -> Any:
     planned = plans.Function(name, general) if by_types else None
 
-    def function(x1, x2, out=None, where=None):
-        if state.fast and out is where is None:
+    def function(x1, x2, out=None, where=None, dtype=None):
+        if state.fast and out is where is dtype is None:
             if type(x1) is ArrayImpl:
                 a = x1._host
                 if a is not None and not x1._weak:
-                    dtype = a.dtype
-                    kind = dtype.kind
+                    found = a.dtype
+                    kind = found.kind
                     if kind in kinds:
                         t = type(x2)
                         if t is ArrayImpl:
                             b = x2._host
-                            ready = b is not None and b.dtype is dtype and not x2._weak
+                            ready = b is not None and b.dtype is found and not x2._weak
                         else:
                             b = x2
                             ready = (t is float and kind in "fc") or (t is int and kind != "b")
@@ -138,17 +147,18 @@ def _binary(
                 if result is not None:
                     return result
         try:
-            if out is not where or out is not None:
-                _refuse_keywords(name, out, where)
+            if not (out is where is dtype is None):
+                return with_keywords(function, name, out, where, dtype, x1, x2)
             if planned is not None and (type(x1) is LinearizeTracer or type(x2) is LinearizeTracer):
                 result = plans.call_binary(planned, x1, x2)
                 if result is not NotImplemented:
                     return result
             return general(x1, x2)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
+    function.__name__ = function.__qualname__ = name
     return function
 
 
@@ -207,6 +217,8 @@ def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any
 
 
 def _is_operand(x: Any) -> bool:
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OUSMm":  # then NumPy asks `numpy.protocols`
+        return False
     return type(x) in _CONCRETE or isinstance(x, OPERANDS) or hasattr(x, "__jax_array__")
 
 

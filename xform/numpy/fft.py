@@ -20,7 +20,7 @@ from xform.lax.fft import FftType, fft_p
 from xform.lax.shapes import convert
 from xform.lax.slicing import pad_p
 from xform.numpy import creation, manipulation, ufuncs
-from xform.numpy.promotion import array_of, canonical_axes, dtype_argument, promote_inexact, shown
+from xform.numpy.promotion import array_of, canonical_axes, dtype_argument, no_out, promote_inexact, shown
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
@@ -32,8 +32,9 @@ _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ort
 _MAX_AXES = 3  # of one transform of XLA
 
 
-def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Array:
+def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None, out: Any) -> Array:
     """One transform, over several axes."""
+    no_out(f"fft.{name}", out)
     a = _operand(name, a, kind)
     if norm not in _NORMS:
         raise ValueError(f"numpy.fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
@@ -72,7 +73,7 @@ def _axes_and_lengths(name: str, kind: FftType, a: Array, s: Any, axes: Any) -> 
         if s is not None and len(s) > a.ndim:
             raise ValueError(f"numpy.fft.{name}: s has {len(s)} lengths for {shown(a)}")
     else:
-        order = canonical_axes(f"fft.{name}", axes, a.ndim, "axes")
+        order = canonical_axes(f"fft.{name}", axes, a, "axes")
     lengths = [a.shape[d] for d in order]
     if kind is FftType.IRFFT and lengths:
         lengths[-1] = 2 * (lengths[-1] - 1)
@@ -133,7 +134,7 @@ def _one_axis(name: str, n: Any, axis: Any) -> tuple[Any, tuple[int]]:
 
 
 @api_boundary
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform along an axis: ``y[k] = sum_j a[j] exp(-2 pi i j k / n)``.
 
     Parameters
@@ -154,29 +155,29 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     >>> xnp.fft.fft(xnp.array([1.0, 0.0, 0.0, 0.0])).real.tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    return _transform("fft", FftType.FFT, a, *_one_axis("fft", n, axis), norm)
+    return _transform("fft", FftType.FFT, a, *_one_axis("fft", n, axis), norm, out)
 
 
 @api_boundary
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `fft`."""
-    return _transform("ifft", FftType.IFFT, a, *_one_axis("ifft", n, axis), norm)
+    return _transform("ifft", FftType.IFFT, a, *_one_axis("ifft", n, axis), norm, out)
 
 
 @api_boundary
-def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
     """Fourier transform over two axes; see `fftn`."""
-    return _transform("fft2", FftType.FFT, a, s, axes, norm)
+    return _transform("fft2", FftType.FFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
     """Inverse of `fft2`."""
-    return _transform("ifft2", FftType.IFFT, a, s, axes, norm)
+    return _transform("ifft2", FftType.IFFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform over several axes.
 
     Parameters
@@ -188,64 +189,66 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Ar
         By default the last ``len(s)``, or all.
     norm : as for `fft`
     """
-    return _transform("fftn", FftType.FFT, a, s, axes, norm)
+    return _transform("fftn", FftType.FFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `fftn`."""
-    return _transform("ifftn", FftType.IFFT, a, s, axes, norm)
+    return _transform("ifftn", FftType.IFFT, a, s, axes, norm, out)
 
 
 # ---- Real values -------------------------------------------------------------------------------------------
 
 
 @api_boundary
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform of real values: the n // 2 + 1 frequencies that are not negative; see `fft`."""
-    return _transform("rfft", FftType.RFFT, a, *_one_axis("rfft", n, axis), norm)
+    return _transform("rfft", FftType.RFFT, a, *_one_axis("rfft", n, axis), norm, out)
 
 
 @api_boundary
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `rfft`, real; n is the length of the result, by default even: twice that of `a` less 2."""
-    return _transform("irfft", FftType.IRFFT, a, *_one_axis("irfft", n, axis), norm)
+    return _transform("irfft", FftType.IRFFT, a, *_one_axis("irfft", n, axis), norm, out)
 
 
 @api_boundary
-def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
     """Fourier transform of real values over two axes; see `rfftn`."""
-    return _transform("rfft2", FftType.RFFT, a, s, axes, norm)
+    return _transform("rfft2", FftType.RFFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
     """Inverse of `rfft2`."""
-    return _transform("irfft2", FftType.IRFFT, a, s, axes, norm)
+    return _transform("irfft2", FftType.IRFFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative."""
-    return _transform("rfftn", FftType.RFFT, a, s, axes, norm)
+    return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `rfftn`, real; `s` holds the lengths of the result."""
-    return _transform("irfftn", FftType.IRFFT, a, s, axes, norm)
+    return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 
 @api_boundary
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform of values with ``a[-j] = conj(a[j])``, given for j from 0; it is real and of length n."""
-    return _transform("hfft", FftType.IRFFT, ufuncs.conj(a), *_one_axis("hfft", n, axis), _opposite("hfft", norm))
+    return _transform("hfft", FftType.IRFFT, ufuncs.conj(a), *_one_axis("hfft", n, axis), _opposite("hfft", norm), out)
 
 
 @api_boundary
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `hfft`."""
-    return ufuncs.conj(_transform("ihfft", FftType.RFFT, a, *_one_axis("ihfft", n, axis), _opposite("ihfft", norm)))
+    return ufuncs.conj(
+        _transform("ihfft", FftType.RFFT, a, *_one_axis("ihfft", n, axis), _opposite("ihfft", norm), out)
+    )
 
 
 def _opposite(name: str, norm: str | None) -> str:
@@ -259,7 +262,7 @@ def _opposite(name: str, norm: str | None) -> str:
 
 
 @api_boundary
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Array:
     """The frequencies of `fft`, in cycles per unit: ``[0, 1, ..., -2, -1] / (n d)``.
 
     Parameters
@@ -274,7 +277,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 @api_boundary
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Array:
     """The frequencies of `rfft`: ``[0, 1, ..., n // 2] / (n d)``."""
     n = _count("rfftfreq", n)
     return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
@@ -306,5 +309,5 @@ def ifftshift(x: Any, axes: Any = None) -> Array:
 
 def _shift(name: str, x: Any, axes: Any, sign: int) -> Array:
     x = array_of(f"fft.{name}", x, "x")
-    axes = canonical_axes(f"fft.{name}", axes, x.ndim, "axes")
+    axes = canonical_axes(f"fft.{name}", axes, x, "axes")
     return manipulation.roll(x, [sign * (x.shape[d] // 2) for d in axes], axes)

@@ -57,7 +57,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
             raise ValueError(f"numpy.ix_: arguments must be vectors, got {shown(x)}")
         if x.dtype == bool:
             (x,) = nonzero(x)
-        elif not x.size:
+        elif not x.size and x.dtype.kind == "f":  # of an empty list
             x = convert(x, dtypes.default_int())
         out.append(reshape_p.bind(x, new_sizes=tuple(x.size if i == d else 1 for i in range(len(args)))))
     return tuple(out)

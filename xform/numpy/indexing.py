@@ -298,7 +298,7 @@ def take(
     a, indices = array_of("take", a), _indices("take", indices)
     if axis is None:
         a, axis = reshape(a, (a.size,)), 0
-    axis = canonical_axis("take", axis, a.ndim)
+    axis = canonical_axis("take", axis, a)
     flags: dict[str, Any] = dict(unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)
     mode = _mode_of(mode, indices, fill_value)
     if mode == "raise":
@@ -349,7 +349,7 @@ def take_along_axis(
         if indices.ndim != 1:
             raise ValueError(f"numpy.take_along_axis: with axis=None, indices must have one axis, got {shown(indices)}")
         arr, axis = reshape(arr, (arr.size,)), 0
-    axis = canonical_axis("take_along_axis", axis, arr.ndim)
+    axis = canonical_axis("take_along_axis", axis, arr)
     pairs = list(zip(arr.shape, indices.shape, strict=False))
     if arr.ndim != indices.ndim or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(pairs) if d != axis):
         raise ValueError(

@@ -26,6 +26,7 @@ from xform.numpy.promotion import (
     arrays_of,
     broadcast_shapes_of,
     canonical_axis,
+    cast_all,
     concrete,
     dtype_argument,
     expand_to,
@@ -53,20 +54,22 @@ def _hosts(arrays: Any) -> list[Any] | None:
     return hosts or None
 
 
-def _joined(name: str, arrays: Any, dtype: Any) -> list[Any]:
-    """The arrays of an argument, promoted to one dtype."""
+def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> list[Any]:
+    """The arrays of an argument, promoted to one dtype, or cast to the one that was asked for."""
     found = arrays_of(name, arrays)
     if not found:
         raise ValueError(f"numpy.{name}: needs at least one array")
     wanted = dtype_argument(name, dtype)
     if wanted is not None:
-        return [convert(a, wanted) for a in found]
+        return cast_all(name, found, wanted, casting)
     return [array_of(name, a) for a in promote(name, *found)]
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(
+    arrays: Any, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> Array:
     """Join arrays along an existing axis; with ``axis=None`` the elements of all in a row."""
-    if dtype is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
+    if dtype is out is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
         hosts = _hosts(arrays)
         if hosts is not None:
             try:
@@ -74,12 +77,16 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
             except REFUSALS:
                 pass
     try:
-        return _concatenate("concatenate", _joined("concatenate", arrays, dtype), axis)
+        no_out("concatenate", out)
+        return _concatenate("concatenate", _joined("concatenate", arrays, dtype, casting), axis)
     except Exception as error:
         if not keys.among(arrays):
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
-    return keys.mapped(concatenate, arrays, axis, dtype)
+    return keys.mapped(concatenate, arrays, axis, dtype=dtype)
+
+
+concat = concatenate
 
 
 def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
@@ -88,7 +95,7 @@ def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
     first = arrays[0]
     if not first.ndim:
         raise ShapeError(f"numpy.{name}: arrays of rank 0 can't be joined; use stack")
-    axis = canonical_axis(name, axis, first.ndim)
+    axis = canonical_axis(name, axis, first)
     rests = {a.shape[:axis] + a.shape[axis + 1 :] for a in arrays}
     if len(rests) > 1 or any(a.ndim != first.ndim for a in arrays):
         raise ShapeError(
@@ -97,13 +104,7 @@ def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
     return first if len(arrays) == 1 else concatenate_p.bind(*arrays, dimension=axis)
 
 
-@api_boundary
-def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an existing axis, as `concatenate`."""
-    return concatenate(arrays, axis)
-
-
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join arrays of one shape along a new axis."""
     if dtype is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
         hosts = _hosts(arrays)
@@ -114,7 +115,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
                 pass
     try:
         no_out("stack", out)
-        joined = _joined("stack", arrays, dtype)
+        joined = _joined("stack", arrays, dtype, casting)
         shape = joined[0].shape
         if any(a.shape != shape for a in joined):
             raise ShapeError(f"numpy.stack: arrays must have one shape, got {', '.join(map(shown, joined))}")
@@ -132,15 +133,15 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 
 
 @api_boundary
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the first axis; vectors are rows."""
-    return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype)], 0)
+    return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype, casting)], 0)
 
 
 @api_boundary
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the second axis; vectors along their only one."""
-    arrays = [atleast_1d(a) for a in _joined("hstack", tup, dtype)]
+    arrays = [atleast_1d(a) for a in _joined("hstack", tup, dtype, casting)]
     return _concatenate("hstack", arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
@@ -232,7 +233,7 @@ def repeat(
     a = array_of("repeat", a)
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    axis = canonical_axis("repeat", axis, a.ndim)
+    axis = canonical_axis("repeat", axis, a)
     n = a.shape[axis]
     if total_repeat_length is None:
         remedy = "Its sum is the length of the result: give total_repeat_length."
@@ -285,7 +286,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     arr = array_of("delete", arr, "arr")
     if axis is None:
         arr, axis = manipulation.ravel(arr), 0
-    axis = canonical_axis("delete", axis, arr.ndim)
+    axis = canonical_axis("delete", axis, arr)
     n = arr.shape[axis]
     if isinstance(obj, slice) or is_concrete(obj):
         value = obj if isinstance(obj, slice) else np.asarray(obj)
@@ -306,7 +307,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     arr = array_of("insert", arr, "arr")
     if axis is None:
         arr, axis = manipulation.ravel(arr), 0
-    axis = canonical_axis("insert", axis, arr.ndim)
+    axis = canonical_axis("insert", axis, arr)
     n = arr.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))

@@ -42,6 +42,7 @@ from xform.numpy.promotion import (
     broadcast_shapes_of,
     canonical_axes,
     expand_to,
+    no_out,
     promote_inexact,
     shown,
 )
@@ -150,17 +151,17 @@ def inv(a: Any) -> Array:
 
 
 @api_boundary
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
     """Pseudo-inverses (Moore and Penrose) of matrices.
 
     Parameters
     ----------
     a : array (..., m, n)
-    rtol : float or array (...), optional
-        Singular values up to `rtol` times the largest count as zero; by default ``10 max(m, n) eps``.
+    rcond : float or array (...), optional
+        Singular values up to `rcond` times the largest count as zero; by default ``10 max(m, n) eps``.
     hermitian : bool
         Whether `a` is Hermitian, which saves time.
-    rcond : another name of `rtol`
+    rtol : another name of `rcond`
 
     Returns
     -------
@@ -226,7 +227,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     """
     a, b = (inexact("tensorsolve", x, arg) for x, arg in ((a, "a"), (b, "b")))
     if axes is not None:
-        moved = canonical_axes("linalg.tensorsolve", axes, a.ndim, "axes")
+        moved = canonical_axes("linalg.tensorsolve", axes, a, "axes")
         a = manipulation.transpose(a, [d for d in range(a.ndim) if d not in moved] + list(moved))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
@@ -449,7 +450,7 @@ def matrix_power(a: Any, n: int) -> Array:
 
 
 @api_boundary
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[Any], *, out: None = None, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the least work.
 
     Parameters
@@ -457,6 +458,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     arrays : at least two matrices
         The first one and the last one may be vectors: a row and a column.
     """
+    no_out("linalg.multi_dot", out)
     arrays = [array_of("linalg.multi_dot", a, f"arrays[{i}]") for i, a in enumerate(arrays)]
     if len(arrays) < 2:
         raise ValueError(f"numpy.linalg.multi_dot: needs at least two arrays, got {len(arrays)}")
@@ -468,9 +470,9 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
         )
     terms = [[i, i + 1] for i in range(len(arrays))]
     terms[0], terms[-1] = terms[0][2 - arrays[0].ndim :], terms[-1][: arrays[-1].ndim]
-    out = ([0] if arrays[0].ndim == 2 else []) + ([len(arrays)] if arrays[-1].ndim == 2 else [])
+    kept = ([0] if arrays[0].ndim == 2 else []) + ([len(arrays)] if arrays[-1].ndim == 2 else [])
     operands = [x for pair in zip(arrays, terms, strict=True) for x in pair]
-    return products.einsum(*operands, out, optimize="optimal", precision=precision)
+    return products.einsum(*operands, kept, optimize="optimal", precision=precision)
 
 
 @api_boundary

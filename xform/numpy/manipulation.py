@@ -30,6 +30,7 @@ from xform.numpy.promotion import (
     expand_to,
     is_concrete,
     is_several,
+    known_integer,
     shape_argument,
     shown,
 )
@@ -93,14 +94,16 @@ def _reshape(a: Array, shape: Any, order: str) -> Array:
     given = shape_argument("reshape", [n for d, n in enumerate(lengths) if d not in unknown])
     product = math.prod(given)
     if len(unknown) > 1 or (unknown and (product == 0 or a.size % product)) or (not unknown and product != a.size):
-        raise ShapeError(f"numpy.reshape: {shown(a)} has {a.size} elements, which don't fit shape {lengths}")
+        if len(unknown) > 1:
+            raise ShapeError(f"numpy.reshape: can only specify one unknown dimension, got {lengths} for {shown(a)}")
+        raise ShapeError(f"numpy.reshape: cannot reshape array of size {a.size} into shape {lengths}, got {shown(a)}")
     new = list(given)
     if unknown:
         new.insert(unknown[0], a.size // product)
     if order == "F":
         return transpose(_to_shape(transpose(a), tuple(reversed(new))))
     if order not in ("C", "A"):
-        raise ValueError(f"numpy.reshape: order must be 'C', 'F' or 'A', got {order!r}")
+        raise ValueError(f"numpy.reshape: order must be one of 'C', 'F' or 'A', got {order!r}")
     return _to_shape(a, tuple(new))
 
 
@@ -137,9 +140,12 @@ def resize(a: Any, new_shape: Any) -> Array:
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Without axes of length 1: all, or those given, which must have it."""
     a = array_of("squeeze", a)
-    axes = [d for d, n in enumerate(a.shape) if n == 1] if axis is None else canonical_axes("squeeze", axis, a.ndim)
+    axes = [d for d, n in enumerate(a.shape) if n == 1] if axis is None else canonical_axes("squeeze", axis, a)
     if any(a.shape[d] != 1 for d in axes):
-        raise ValueError(f"numpy.squeeze: axis={axis} of {shown(a)} has not length 1")
+        raise ValueError(
+            "numpy.squeeze: cannot select an axis to squeeze out which has size not equal to one, got "
+            f"axis={axis} for {shown(a)}"
+        )
     return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else a
 
 
@@ -183,16 +189,13 @@ def transpose(a: Any, axes: Any = None) -> Array:
     if axes is None:
         order = tuple(range(a.ndim))[::-1]
     else:
-        order = canonical_axes("transpose", axes, a.ndim, "axes")
+        order = canonical_axes("transpose", axes, a, "axes")
         if len(order) != a.ndim:
-            raise ValueError(f"numpy.transpose: axes={axes} must name all {a.ndim} axes of {shown(a)}")
+            raise ValueError(f"numpy.transpose: axes don't match array, got axes={axes} for {shown(a)}")
     return a if order == tuple(range(a.ndim)) else transpose_p.bind(a, permutation=order)
 
 
-@api_boundary
-def permute_dims(a: Any, /, axes: Any) -> Array:
-    """The axes in another order, as `transpose`."""
-    return transpose(a, axes)
+permute_dims = transpose
 
 
 @api_boundary
@@ -200,7 +203,7 @@ def matrix_transpose(x: Any, /) -> Array:
     """The last two axes exchanged."""
     x = array_of("matrix_transpose", x, "x")
     if x.ndim < 2:
-        raise ValueError(f"numpy.matrix_transpose: x must have at least two axes, got {shown(x)}")
+        raise ValueError(f"numpy.matrix_transpose: input array must be at least 2-dimensional, got {shown(x)}")
     return swapaxes(x, -1, -2)
 
 
@@ -208,7 +211,7 @@ def matrix_transpose(x: Any, /) -> Array:
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     a = array_of("swapaxes", a)
-    i, j = (canonical_axis("swapaxes", x, a.ndim, f"axis{k + 1}") for k, x in enumerate((axis1, axis2)))
+    i, j = (canonical_axis("swapaxes", x, a, f"axis{k + 1}") for k, x in enumerate((axis1, axis2)))
     order = list(range(a.ndim))
     order[i], order[j] = order[j], order[i]
     return a if i == j else transpose_p.bind(a, permutation=tuple(order))
@@ -218,10 +221,13 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """Axes moved to other places; the rest keeps its order."""
     a = array_of("moveaxis", a)
-    sources = canonical_axes("moveaxis", source, a.ndim, "source")
-    targets = canonical_axes("moveaxis", destination, a.ndim, "destination")
+    sources = canonical_axes("moveaxis", source, a, "source")
+    targets = canonical_axes("moveaxis", destination, a, "destination")
     if len(sources) != len(targets):
-        raise ValueError(f"numpy.moveaxis: source={source} and destination={destination} must name as many axes")
+        raise ValueError(
+            "numpy.moveaxis: source and destination arguments must have the same number of elements, got "
+            f"{source} and {destination}"
+        )
     order = [d for d in range(a.ndim) if d not in sources]
     for target, source_axis in sorted(zip(targets, sources, strict=True)):
         order.insert(target, source_axis)
@@ -232,8 +238,8 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """An axis moved before the one at `start`."""
     a = array_of("rollaxis", a)
-    axis = canonical_axis("rollaxis", axis, a.ndim)
-    start = canonical_axis("rollaxis", start, a.ndim + 1, "start")
+    axis = canonical_axis("rollaxis", axis, a)
+    start = start + a.ndim if -a.ndim <= start < 0 else canonical_axis("rollaxis", start, a.ndim + 1, "start")
     return moveaxis(a, axis, start - (axis < start))
 
 
@@ -244,27 +250,36 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 def flip(m: Any, axis: Any = None) -> Array:
     """Elements in reverse order along axes (all by default)."""
     m = array_of("flip", m, "m")
-    axes = canonical_axes("flip", axis, m.ndim)
+    axes = canonical_axes("flip", axis, m)
     return rev_p.bind(m, dimensions=tuple(sorted(axes))) if axes else m
+
+
+def _of_rank(name: str, m: Any, least: int) -> Array:
+    m = array_of(name, m, "m")
+    if m.ndim < least:
+        raise ValueError(f"numpy.{name}: input must be >= {least}-d, got {shown(m)}")
+    return m
 
 
 @api_boundary
 def fliplr(m: Any) -> Array:
     """Reversed along the second axis."""
-    return flip(m, 1)
+    return flip(_of_rank("fliplr", m, 2), 1)
 
 
 @api_boundary
 def flipud(m: Any) -> Array:
     """Reversed along the first axis."""
-    return flip(m, 0)
+    return flip(_of_rank("flipud", m, 1), 0)
 
 
 @api_boundary
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
     """Rotated k times by 90 degrees, from the first towards the second axis."""
     m = array_of("rot90", m, "m")
-    first, second = canonical_axes("rot90", tuple(axes), m.ndim, "axes")
+    if len(axes) != 2:
+        raise ValueError(f"numpy.rot90: len(axes) must be 2, got axes={tuple(axes)}")
+    first, second = canonical_axes("rot90", tuple(axes), m, "axes")
     match operator.index(k) % 4:
         case 0:
             return m
@@ -293,15 +308,15 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     shifts: Any = shift if is_several(shift) else (shift,)
     if len(shifts) != len(axes):
         if 1 not in (len(shifts), len(axes)):
-            raise ValueError(f"numpy.roll: shift={shift} and axis={axis} must have one length")
+            raise ValueError(f"numpy.roll: 'shift' and 'axis' should broadcast together, got {shift} and {axis}")
         shifts, axes = [s for s in shifts for _ in axes], [d for _ in shifts for d in axes]  # type: ignore[assignment]
     for s, d in zip(shifts, axes, strict=True):
-        d = canonical_axis("roll", d, a.ndim)
+        d = canonical_axis("roll", d, a)
         n = a.shape[d]
         if n == 0:
             continue
         if is_concrete(s):
-            s = operator.index(s) % n
+            s = known_integer("roll", "shift", s) % n
             a = roll_p.bind(a, shift=s, dimension=d) if s else a
         else:
             a = dynamic_slice_in_dim(concatenate_p.bind(a, a, dimension=d), (n - s % n) % n, n, d)
@@ -312,7 +327,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 
 
 @api_boundary
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: Any, shape: Any, subok: bool = False, *, out_sharding: Any = None) -> Array:
     """The array repeated to a shape, by NumPy's broadcasting."""
     _no_sharding("broadcast_to", out_sharding)
     array, new = array_of("broadcast_to", array, "array"), shape_argument("broadcast_to", shape)
@@ -323,7 +338,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 
 
 @api_boundary
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: Any, subok: bool = False) -> list[Array]:
     """All arrays broadcast to one shape."""
     arrays = [array_of("broadcast_arrays", x, f"{i + 1}") for i, x in enumerate(args)]
     if not arrays:
@@ -347,17 +362,20 @@ def broadcast_shapes(*shapes: Any) -> Shape:
 
 def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
     ary = array_of(name, ary, "ary")
-    axis = canonical_axis(name, axis, ary.ndim)
+    axis = canonical_axis(name, axis, ary)
     n = ary.shape[axis]
     if is_several(indices_or_sections):
-        cuts = [operator.index(i) for i in indices_or_sections]
+        cuts = [known_integer(name, "indices_or_sections", i) for i in indices_or_sections]
         bounds = [0, *(min(max(i + n if i < 0 else i, 0), n) for i in cuts), n]
     else:
-        sections = operator.index(indices_or_sections)
+        sections = known_integer(name, "indices_or_sections", indices_or_sections)
         if sections <= 0:
-            raise ValueError(f"numpy.{name}: the number of sections must be positive, got {sections}")
+            raise ValueError(f"numpy.{name}: number sections must be larger than 0, got {sections}")
         if equal and n % sections:
-            raise ValueError(f"numpy.{name}: axis {axis} of {shown(ary)} can't be split into {sections} equal parts")
+            raise ValueError(
+                f"numpy.{name}: array split does not result in an equal division, got {sections} sections of "
+                f"axis {axis} of {shown(ary)}"
+            )
         small, more = divmod(n, sections)
         bounds = [0]
         for i in range(sections):
@@ -377,22 +395,29 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
+def _split_of_rank(name: str, ary: Any, indices_or_sections: Any, axis: int, least: int) -> list[Array]:
+    ary = array_of(name, ary, "ary")
+    if ary.ndim < least:
+        raise ValueError(f"numpy.{name} only works on arrays of {least} or more dimensions, got {shown(ary)}")
+    return _split(name, ary, indices_or_sections, axis, True)
+
+
 @api_boundary
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along the first axis."""
-    return _split("vsplit", ary, indices_or_sections, 0, True)
+    return _split_of_rank("vsplit", ary, indices_or_sections, 0, 2)
 
 
 @api_boundary
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along the second axis (the first, if there is only one)."""
-    return _split("hsplit", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1, True)
+    return _split_of_rank("hsplit", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1, 1)
 
 
 @api_boundary
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along the third axis."""
-    return _split("dsplit", ary, indices_or_sections, 2, True)
+    return _split_of_rank("dsplit", ary, indices_or_sections, 2, 3)
 
 
 @api_boundary
@@ -400,8 +425,8 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis."""
     x = array_of("unstack", x, "x")
     if not x.ndim:
-        raise ValueError("numpy.unstack: x must have at least one axis")
-    axis = canonical_axis("unstack", axis, x.ndim)
+        raise ValueError(f"numpy.unstack: input array must be at least 1-d, got {shown(x)}")
+    axis = canonical_axis("unstack", axis, x)
     return tuple(squeeze_p.bind(slice_in_dim(x, i, i + 1, axis=axis), dimensions=(axis,)) for i in range(x.shape[axis]))
 
 
@@ -409,5 +434,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing."""
     value = concrete("trim_zeros", array_of("trim_zeros", filt, "filt"), "filt", "The result's shape depends on it.")
+    if not set(trim.lower()) <= set("fb"):
+        raise ValueError(f"numpy.trim_zeros: unexpected character(s) in trim: {trim!r}")
     host: Any = np.trim_zeros
     return array_of("trim_zeros", host(value, trim) if axis is None else host(value, trim, axis))

@@ -89,7 +89,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
             return manipulation.reshape(out, (1,) * x.ndim) if keepdims else out
         axes = tuple(range(x.ndim))
     else:
-        axes = canonical_axes("linalg.norm", axis, x.ndim)
+        axes = canonical_axes("linalg.norm", axis, x)
     if len(axes) == 1:
         out = _vector_norm("norm", x, 2 if ord is None else ord, axes)
     elif len(axes) == 2:
@@ -144,7 +144,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Norms of vectors along one axis, or of all elements along several (by default all) as one vector; see `norm`."""
     x = inexact("vector_norm", x, "x")
-    axes = canonical_axes("linalg.vector_norm", axis, x.ndim)
+    axes = canonical_axes("linalg.vector_norm", axis, x)
     out = _vector_norm("vector_norm", x, ord, axes)
     return manipulation.expand_dims(out, axes) if keepdims else out
 
@@ -172,28 +172,33 @@ def cond(x: Any, p: Any = None) -> Array:
 
 
 @api_boundary
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
-    """The ranks of matrices: how many singular values are more than `rtol` times the largest.
+def matrix_rank(A: Any = None, tol: Any = None, hermitian: bool = False, *, rtol: Any = None, M: Any = None) -> Array:
+    """The ranks of matrices: how many singular values are more than a limit.
 
     Parameters
     ----------
-    M : array (..., m, n)
+    A : array (..., m, n), also by the name M
         Of a vector: whether it isn't zero.
-    rtol : float or array (...), optional
-        By default ``max(m, n) eps``.
+    tol : float or array (...), optional
+        The limit (in JAX, a part of the largest singular value).
     hermitian : bool
-        Whether `M` is Hermitian, which saves time.
-    tol : another name of `rtol`
+        Whether `A` is Hermitian, which saves time.
+    rtol : float or array (...), optional
+        The limit as a part of the largest singular value, by default ``max(m, n) eps``.
     """
-    rtol = one_of("matrix_rank", rtol=rtol, tol=tol)
-    M = inexact("matrix_rank", M, "M")
-    if M.ndim < 2:
-        return reductions.any(M != 0).astype(int)
-    M = matrices("matrix_rank", M, "M", square=bool(hermitian))
-    s = _hermitian_svdvals(M) if hermitian else svdvals(M)
+    A = inexact("matrix_rank", one_of("matrix_rank", A=A, M=M), "A")
+    if A.ndim < 2:
+        return reductions.any(A != 0).astype(int)
+    A = matrices("matrix_rank", A, "A", square=bool(hermitian))
+    s = _hermitian_svdvals(A) if hermitian else svdvals(A)
+    if tol is not None and rtol is not None:
+        raise ValueError("numpy.linalg.matrix_rank: give tol or rtol, not both")
     if rtol is None:
-        rtol = max(M.shape[-2:]) * float(np.finfo(M.dtype).eps)
-    limit = creation.asarray(rtol, s.dtype) * reductions.max(s, -1, initial=0)
+        rtol = max(A.shape[-2:]) * float(np.finfo(A.dtype).eps)
+    if tol is not None:
+        limit = creation.asarray(tol, s.dtype)
+    else:
+        limit = creation.asarray(rtol, s.dtype) * reductions.max(s, -1, initial=0)
     return reductions.sum(s > manipulation.expand_dims(limit, -1), -1)
 
 

@@ -47,7 +47,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         raise ValueError(f"numpy.diff: n must not be negative, got {n}")
     if not a.ndim:
         raise ValueError("numpy.diff: a must have at least one axis")
-    axis = canonical_axis("diff", axis, a.ndim)
+    axis = canonical_axis("diff", axis, a)
     parts = [a]
     for where_, x in (("front", prepend), ("back", append)):
         if x is None:
@@ -95,7 +95,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     f = array_of("gradient", f, "f")
     (f,) = promote_inexact("gradient", f)
-    axes = canonical_axes("gradient", axis, f.ndim)
+    axes = canonical_axes("gradient", axis, f)
     if edge_order not in (1, 2):
         raise ValueError(f"numpy.gradient: edge_order must be 1 or 2, got {edge_order}")
     if len(varargs) not in (0, 1, len(axes)):
@@ -162,7 +162,7 @@ def _gradient(f: Array, axis: int, spacing: Any, edge_order: int) -> Array:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """Integral of samples along an axis by the trapezoidal rule, at coordinates x or with spacing dx."""
     y = array_of("trapezoid", y, "y")
-    axis = canonical_axis("trapezoid", axis, y.ndim)
+    axis = canonical_axis("trapezoid", axis, y)
     if x is None:
         (y,), steps = promote_inexact("trapezoid", y), array_of("trapezoid", dx, "dx")
     else:
@@ -183,7 +183,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """Add multiples of the period, so that no step along an axis is larger than half of it (or than `discont`)."""
     p = array_of("unwrap", p, "p")
-    axis = canonical_axis("unwrap", axis, p.ndim)
+    axis = canonical_axis("unwrap", axis, p)
     integer = dtypes.kinds[p.dtype] in "iu" and isinstance(period, int)
     if not integer:
         (p,) = promote_inexact("unwrap", p)

@@ -24,9 +24,11 @@ from xform.numpy.promotion import (
     array_of,
     canonical_axes,
     canonical_axis,
+    cast_all,
     dtype_argument,
     is_several,
     no_out,
+    numpy_only,
     promote,
     shown,
 )
@@ -78,7 +80,13 @@ def _host(function: Any, a: Any, b: Any) -> Any:
 
 
 def dot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: Any,
+    b: Any,
+    out: None = None,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Sum over the last axis of `a` and the last but one (the only) axis of `b`; the product, if one has rank 0.
 
@@ -88,11 +96,12 @@ def dot(
     preferred_element_type : dtype, optional
         Of the sums.
     """
-    if type(a) is ArrayImpl and type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
-        out = _host(np.dot, a, b)
-        if out is not None:
-            return out
+    if type(a) is type(b) is ArrayImpl and state.fast and precision is preferred_element_type is out is None:
+        result = _host(np.dot, a, b)
+        if result is not None:
+            return result
     try:
+        no_out("dot", out)
         _no_sharding("dot", out_sharding)
         a, b = _operands("dot", a, b)
         if not a.ndim or not b.ndim:
@@ -108,18 +117,45 @@ def dot(
         raise
 
 
+def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: Any, dtype: Any) -> Array:
+    """A product called with keywords of NumPy's: the axes that it works on, and the dtype it computes in."""
+    no_out(name, out)
+    arrays = [array_of(name, x1, "x1"), array_of(name, x2, "x2")]
+    wanted = dtype_argument(name, dtype)
+    if wanted is not None:
+        arrays = cast_all(name, arrays, wanted, "same_kind")
+    if axes is None:
+        return function(*arrays)
+    if not isinstance(axes, list) or len(axes) not in (2, 3):
+        raise ValueError(f"numpy.{name}: axes must be a list of axes of both arguments and the result, got {axes!r}")
+    *places, result = (tuple(p) if isinstance(p, tuple | list) else (p,) for p in [*axes, ()][:3])
+    moved = [manipulation.moveaxis(a, p, range(-len(p), 0)) for a, p in zip(arrays, places, strict=True)]
+    return manipulation.moveaxis(function(*moved), range(-len(result), 0), result)
+
+
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
-) -> Array:
+    a: Any, b: Any, out: None = None, *, axes: Any = None, dtype: Any = None, precision: Any = None,
+    preferred_element_type: Any = None, out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Matrix product over the last two axes, broadcast over the others; vectors are rows left, columns right.
 
-    Parameters are those of `dot`.
+    Parameters
+    ----------
+    axes : list of pairs, optional
+        The axes of the matrices in `a`, in `b`, and in the result, instead of the last ones.
+    dtype : dtype, optional
+        What `a` and `b` are converted to.
+    precision, preferred_element_type : as for `dot`
     """
-    if type(a) is ArrayImpl and type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
-        out = _host(np.matmul, a, b)
-        if out is not None:
-            return out
+    plain = out is axes is dtype is None
+    if plain and type(a) is type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
+        result = _host(np.matmul, a, b)
+        if result is not None:
+            return result
     try:
+        if not plain:
+            function = functools.partial(matmul, precision=precision, preferred_element_type=preferred_element_type)
+            return _with_keywords("matmul", function, a, b, out, axes, dtype)
         _no_sharding("matmul", out_sharding)
         a, b = _operands("matmul", a, b)
         return _matmul("matmul", a, b, precision, preferred_element_type)
@@ -217,22 +253,31 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 @api_boundary
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
-    """Sum of conj(x1) * x2 along an axis, broadcast over the others."""
+def vecdot(
+    x1: Any, x2: Any, /, out: None = None, *, axis: int = -1, keepdims: bool = False, axes: Any = None,
+    dtype: Any = None, precision: Any = None, preferred_element_type: Any = None,
+) -> Array:  # fmt: skip
+    """Sum of conj(x1) * x2 along an axis (or along the two that `axes` names), broadcast over the others."""
+    if not (out is axes is dtype is None):
+        options = {"precision": precision, "preferred_element_type": preferred_element_type}
+        function = functools.partial(vecdot, axis=axis, keepdims=keepdims, **options)
+        return _with_keywords("vecdot", function, x1, x2, out, axes, dtype)
     x1, x2 = _operands("vecdot", x1, x2)
     if not x1.ndim or not x2.ndim:
         raise ShapeError(f"numpy.vecdot: arguments must have at least one axis, got {shown(x1)} and {shown(x2)}")
-    x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x.ndim), -1) for x in (x1, x2))
+    x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x), -1) for x in (x1, x2))
     if x1.shape[-1] != x2.shape[-1]:
         raise _mismatch("vecdot", x1, x2, x1.ndim - 1, x2.ndim - 1)
     x1, x2 = manipulation.expand_dims(ufuncs.conj(x1), -2), manipulation.expand_dims(x2, -1)
-    out = _matmul("vecdot", x1, x2, precision, preferred_element_type)
-    return manipulation.squeeze(out, (-2, -1))
+    result = manipulation.squeeze(_matmul("vecdot", x1, x2, precision, preferred_element_type), (-2, -1))
+    return manipulation.expand_dims(result, axis) if keepdims else result
 
 
 @api_boundary
-def matvec(x1: Any, x2: Any, /) -> Array:
+def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: Any = None) -> Array:
     """Products of matrices with vectors, broadcast over the leading axes."""
+    if not (out is axes is dtype is None):
+        return _with_keywords("matvec", matvec, x1, x2, out, axes, dtype)
     x1, x2 = _operands("matvec", x1, x2)
     if x1.ndim < 2 or not x2.ndim:
         raise ShapeError(f"numpy.matvec: needs a matrix and a vector, got {shown(x1)} and {shown(x2)}")
@@ -240,8 +285,10 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 @api_boundary
-def vecmat(x1: Any, x2: Any, /) -> Array:
+def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: Any = None) -> Array:
     """Products of conjugated vectors with matrices, broadcast over the leading axes."""
+    if not (out is axes is dtype is None):
+        return _with_keywords("vecmat", vecmat, x1, x2, out, axes, dtype)
     x1, x2 = _operands("vecmat", x1, x2)
     if not x1.ndim or x2.ndim < 2:
         raise ShapeError(f"numpy.vecmat: needs a vector and a matrix, got {shown(x1)} and {shown(x2)}")
@@ -284,8 +331,8 @@ def tensordot(
         if len(axes) != 2:
             raise ValueError(f"numpy.tensordot: axes must be a number or a pair of (lists of) axes, got {axes!r}")
         first, second = (
-            canonical_axes("tensordot", axes[0], a.ndim, "axes"),
-            canonical_axes("tensordot", axes[1], b.ndim, "axes"),
+            canonical_axes("tensordot", axes[0], a, "axes"),
+            canonical_axes("tensordot", axes[1], b, "axes"),
         )
     else:
         n = operator.index(axes)
@@ -321,8 +368,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a, b = _operands("cross", a, b)
     if not a.ndim or not b.ndim:
         raise ShapeError(f"numpy.cross: arguments must have at least one axis, got {shown(a)} and {shown(b)}")
-    a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a.ndim, "axisa"), -1)
-    b = manipulation.moveaxis(b, canonical_axis("cross", axisb, b.ndim, "axisb"), -1)
+    a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a, "axisa"), -1)
+    b = manipulation.moveaxis(b, canonical_axis("cross", axisb, b, "axisb"), -1)
     if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
         raise ShapeError(f"numpy.cross: vectors must have 2 or 3 components, got {shown(a)} and {shown(b)}")
     a0, a1, *a2 = manipulation.unstack(a, axis=-1)
@@ -335,7 +382,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     from xform.numpy.joining import stack
 
     out = stack(manipulation.broadcast_arrays(first, second, third), -1)
-    return manipulation.moveaxis(out, -1, canonical_axis("cross", axisc, out.ndim, "axisc"))
+    return manipulation.moveaxis(out, -1, canonical_axis("cross", axisc, out, "axisc"))
 
 
 # ---- Einstein's convention ---------------------------------------------------------------------------------
@@ -343,8 +390,9 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 @api_boundary
 def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
-    preferred_element_type: Any = None, _dot_general: Any = None, out_sharding: Any = None,
+    subscripts: Any, /, *operands: Any, out: None = None, dtype: Any = None, order: Any = "K", casting: str = "safe",
+    optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None, _dot_general: Any = None,
+    out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Sums of products by Einstein's convention: ``einsum("ij,jk->ik", a, b)``.
 
@@ -354,6 +402,8 @@ def einsum(
     optimize : bool, str or list of pairs
         How opt_einsum (D. Smith and J. Gray, 2018, doi:10.21105/joss.00753) chooses the order of three and more
         operands; False: from left to right.
+    dtype : dtype, optional
+        What the operands are cast to, as far as `casting` allows.
     precision, preferred_element_type : as for `dot`
 
     Examples
@@ -366,9 +416,13 @@ def einsum(
     3.0
     """
     no_out("einsum", out)
+    numpy_only("einsum", order)
     _no_sharding("einsum", out_sharding)
     text, arrays = _einsum_arguments("einsum", subscripts, operands)
     preferred = dtype_argument("einsum", preferred_element_type)
+    wanted = dtype_argument("einsum", dtype)
+    if wanted is not None:
+        arrays = cast_all("einsum", [array_of("einsum", a) for a in arrays], wanted, casting)
     arrays = _operands("einsum", *arrays) if arrays else []
     precision = canonical_precision(precision) if _dot_general is None else precision
     options = (precision, preferred, None if _dot_general is dot_general else _dot_general)

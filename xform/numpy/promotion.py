@@ -115,6 +115,24 @@ def no_out(name: str, out: Any) -> None:
         raise NotImplementedError(f"numpy.{name}: arrays are immutable, so there is no argument out; use the result")
 
 
+def numpy_only(name: str, order: Any = None, like: Any = None) -> None:
+    """What NumPy's functions accept for its own arrays: taken where it changes nothing, an error where it would."""
+    if order not in (None, "K", "C", "A"):
+        raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
+    if like is not None and not isinstance(like, Array | np.ndarray):
+        raise TypeError(
+            f"numpy.{name}: makes arrays of this library only, got like={_brief(like)}; call a function of that library"
+        )
+
+
+def cast_all(name: str, arrays: Sequence[Any], dtype: np.dtype, casting: str) -> list[Any]:
+    """Arrays converted to a dtype that was asked for; TypeError if NumPy's rule `casting` doesn't allow it."""
+    for x in arrays:
+        if casting != "unsafe" and not dtypes.can_cast(x.dtype, dtype, casting):
+            raise TypeError(f"numpy.{name}: can't cast {shown(x)} to {dtype} with casting={casting!r}")
+    return [convert(x, dtype) for x in arrays]
+
+
 def dtype_argument(name: str, dtype: Any) -> np.dtype | None:
     """The canonical dtype that a user asked for."""
     return None if dtype is None else dtypes.check_user_dtype(dtype, f"numpy.{name}")
@@ -197,7 +215,11 @@ def broadcast_shapes_of(name: str, shapes: Sequence[tuple[int, ...]], args: Sequ
             lengths.discard(1)
         if len(lengths) > 1:
             what = ", ".join(shown(a) for a in args) if args else ", ".join(map(str, shapes))
-            raise ShapeError(f"numpy.{name}: can't broadcast {what} to one shape (axis {d}: lengths {sorted(lengths)})")
+            lengths_seen = " and ".join(map(str, sorted(lengths)))
+            raise ShapeError(
+                f"numpy.{name}: operands could not be broadcast together with shapes {what} (axis {d}: lengths "
+                f"{lengths_seen})"
+            )
         out.append(lengths.pop())
     if state.numpy_rank_promotion != "allow":
         _check_ranks(name, shapes)
@@ -282,8 +304,9 @@ def _number_beside(a: ShapedArray, y: Any) -> Any:
 # ---- Axes --------------------------------------------------------------------------------------------------
 
 
-def canonical_axis(name: str, axis: Any, ndim: int, arg: str = "axis") -> int:
-    """An axis as an int from 0 to ndim - 1."""
+def canonical_axis(name: str, axis: Any, of: Any, arg: str = "axis") -> int:
+    """An axis as an int from 0 to ndim - 1; `of` is the array that has it, or ndim."""
+    ndim = of if type(of) is int else of.ndim
     try:
         index = operator.index(axis)
     except ConcretizationTypeError:
@@ -291,20 +314,32 @@ def canonical_axis(name: str, axis: Any, ndim: int, arg: str = "axis") -> int:
     except TypeError:
         raise TypeError(f"numpy.{name}: {arg} must be an integer, got {axis!r}") from None
     if not -ndim <= index < ndim:
-        raise AxisError(f"numpy.{name}: {arg}={index} is out of range for an array of {ndim} axes")
+        what = "axis" if arg == "axis" else f"{arg}: axis"
+        where = "" if of is ndim else f", {shown(of)}"
+        raise AxisError(f"numpy.{name}: {what} {index} is out of bounds for array of dimension {ndim}{where}")
     return index + ndim if index < 0 else index
 
 
-def canonical_axes(name: str, axis: Any, ndim: int, arg: str = "axis") -> tuple[int, ...]:
+def canonical_axes(name: str, axis: Any, of: Any, arg: str = "axis") -> tuple[int, ...]:
     """Axes as a tuple of distinct ints in the order given; None: all."""
+    ndim = of if type(of) is int else of.ndim
     if axis is None:
         return tuple(range(ndim))
     if not is_several(axis):
-        return (canonical_axis(name, axis, ndim, arg),)
-    out = tuple(canonical_axis(name, a, ndim, arg) for a in axis)
+        return (canonical_axis(name, axis, of, arg),)
+    out = tuple(canonical_axis(name, a, of, arg) for a in axis)
     if len(set(out)) != len(out):
-        raise ValueError(f"numpy.{name}: {arg}={tuple(axis)} names an axis twice")
+        where = "" if of is ndim else f" for {shown(of)}"
+        raise ValueError(f"numpy.{name}: repeated axis in {arg}={tuple(axis)}{where}")
     return out
+
+
+def known_integer(name: str, arg: str, value: Any) -> int:
+    """An argument that must be an integer, and known when a function is traced."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise type(error)(f"numpy.{name}: {arg} must be a known integer, got {value!r}. {error}") from None
 
 
 def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]:
@@ -316,5 +351,5 @@ def shape_argument(name: str, shape: Any, arg: str = "shape") -> tuple[int, ...]
     except TypeError:
         raise TypeError(f"numpy.{name}: {arg} must be an integer or a sequence of them, got {shape!r}") from None
     if any(d < 0 for d in out):
-        raise ValueError(f"numpy.{name}: {arg} must not be negative, got {out}")
+        raise ValueError(f"numpy.{name}: negative dimensions are not allowed, got {arg}={out}")
     return out

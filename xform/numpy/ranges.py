@@ -18,7 +18,7 @@ from xform.lax.comparison import select_n_p
 from xform.lax.shapes import broadcast_in_dim, broadcasted_iota, convert, iota
 from xform.lax.shapes import reshape as lax_reshape
 from xform.numpy import ufuncs
-from xform.numpy.creation import known_integer, placed
+from xform.numpy.creation import placed
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
@@ -27,6 +27,8 @@ from xform.numpy.promotion import (
     dtype_argument,
     expand_to,
     is_concrete,
+    known_integer,
+    numpy_only,
     promote,
     shown,
     strong,
@@ -47,12 +49,14 @@ def _known(name: str, **values: Any) -> list[Any]:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
-) -> Array:
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, like: Any = None,
+    out_sharding: Any = None,
+) -> Array:  # fmt: skip
     """Evenly spaced values: start, start + step, ... before stop; with one argument, 0, 1, ... before it."""
-    if type(start) is int and stop is step is dtype is device is out_sharding is None and state.fast:
+    if type(start) is int and stop is step is dtype is device is like is out_sharding is None and state.fast:
         return ArrayImpl(np.arange(start, dtype=dtypes.default_int()))
     try:
+        numpy_only("arange", like=like)
         return placed("arange", _arange(start, stop, step, dtype), device, out_sharding)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
@@ -66,7 +70,7 @@ def _arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     step = 1 if step is None else step
     found = dtype_argument("arange", dtype) or dtypes.result_type(start, stop, step)
     if step == 0:
-        raise ValueError("numpy.arange: step must not be 0")
+        raise ZeroDivisionError("numpy.arange: step must not be 0: division by zero")
     counts = dtypes.kinds[found] in "iu" and all(isinstance(v, int | np.integer) for v in (start, stop, step))
     if state.fast or not counts:
         return ArrayImpl(_count_on_host(start, stop, step, found))
@@ -81,6 +85,14 @@ def _count_on_host(start: Any, stop: Any, step: Any, dtype: Any) -> np.ndarray:
     return host(start, stop, step, dtype if dtype.kind != "V" else None).astype(dtype, copy=False)
 
 
+def _samples(name: str, num: Any) -> int:
+    (num,) = _known(name, num=num)
+    num = known_integer(name, "num", num)
+    if num < 0:
+        raise ValueError(f"numpy.{name}: number of samples, {num}, must be non-negative")
+    return num
+
+
 @api_boundary
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
@@ -90,10 +102,7 @@ def linspace(
 
     Integers are rounded down if an integer `dtype` is asked for. start and stop may be traced, num not.
     """
-    (num,) = _known("linspace", num=num)
-    num = known_integer("linspace", "num", num)
-    if num < 0:
-        raise ValueError(f"numpy.linspace: num must not be negative, got {num}")
+    num = _samples("linspace", num)
     found = dtype_argument("linspace", dtype)
     start, stop = array_of("linspace", start, "start"), array_of("linspace", stop, "stop")
     computed = dtypes.to_inexact_dtype(dtypes.result_type(start, stop))
@@ -116,7 +125,7 @@ def linspace(
 def _staged_linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int) -> tuple[Any, Any]:
     parts = num - 1 if endpoint else num
     delta = stop - start
-    step = delta / parts if parts > 0 else delta * math.nan
+    step = delta / parts if parts > 0 else start.dtype.type(math.nan)
     shape = (*start.shape[:axis], num, *start.shape[axis:])
     dims = tuple(d for d in range(len(shape)) if d != axis)
     first, gap = (broadcast_in_dim(v, shape, dims) for v in (start, step if parts > 0 else delta))
@@ -132,7 +141,7 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """`num` values from base**start to base**stop, evenly spaced in their logarithms."""
-    found = dtype_argument("logspace", dtype)
+    num, found = _samples("logspace", num), dtype_argument("logspace", dtype)
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     base = array_of("logspace", base, "base")
     if base.ndim:
@@ -145,13 +154,13 @@ def logspace(
 @api_boundary
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """`num` values from start to stop with one ratio between neighbours; neither may be 0."""
-    found = dtype_argument("geomspace", dtype)
+    num, found = _samples("geomspace", num), dtype_argument("geomspace", dtype)
     start, stop = (strong(array_of("geomspace", v)) for v in promote("geomspace", start, stop))
     computed = dtypes.to_inexact_dtype(start.dtype)
     start, stop = convert(start, computed), convert(stop, computed)
     if state.fast and is_concrete(start, stop):
         if np.any(start._value() == 0) or np.any(stop._value() == 0):
-            raise ValueError("numpy.geomspace: start and stop must not be 0")
+            raise ValueError("numpy.geomspace: geometric sequence cannot include zero")
         out: Any = ArrayImpl(np.geomspace(start._value(), stop._value(), num, endpoint, computed, axis))
         return out if found is None else convert(out, found)
     shape = broadcast_shapes_of("geomspace", [start.shape, stop.shape], [start, stop])

@@ -109,7 +109,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 @api_boundary
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+    condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
     """The slices along an axis where a vector of booleans holds; `size` as for `nonzero`, filled with `fill_value`.
 
@@ -292,10 +292,15 @@ def bincount(
 
 
 @api_boundary
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
-    """Places in a row of all elements as indices along the axes of a shape; traced ones out of bounds are clipped."""
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
+    """Places in a row of all elements as indices along the axes of a shape; traced ones out of bounds are clipped.
+
+    ``order``: 'C', the last index varies fastest, or 'F', the first does.
+    """
     from xform.numpy.promotion import shape_argument
 
+    if order not in ("C", "F"):
+        raise ValueError(f"numpy.unravel_index: order must be 'C' or 'F', got {order!r}")
     indices, shape = array_of("unravel_index", indices, "indices"), shape_argument("unravel_index", shape)
     if dtypes.kinds[indices.dtype] not in "iu":
         raise TypeError(f"numpy.unravel_index: indices must be integers, got {shown(indices)}")
@@ -308,10 +313,10 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
             )
     flat = where(indices < 0, indices + total, indices).clip(0, max(total - 1, 0))
     out = []
-    for n in reversed(shape):
+    for n in shape[:: -1 if order == "C" else 1]:
         out.append(flat % n)
         flat = flat // n
-    return tuple(reversed(out))
+    return tuple(out[:: -1 if order == "C" else 1])
 
 
 @api_boundary

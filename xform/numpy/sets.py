@@ -73,7 +73,7 @@ def unique(
     [1, 3, 0, 0]
     """
     ar = strong(array_of("unique", ar, "ar"))
-    d = None if axis is None else canonical_axis("unique", axis, ar.ndim)
+    d = None if axis is None else canonical_axis("unique", axis, ar)
     index = dtypes.default_int()
     if size is None:
         values = concrete("unique", ar, "ar", _SIZE)
@@ -128,25 +128,25 @@ def _sized_unique(ar: Array, axis: int | None, equal_nan: bool, size: int, fill_
 
 
 @api_boundary
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueAll:
+def unique_all(x: Any, *, size: int | None = None, fill_value: Any = None) -> _UniqueAll:
     """Distinct elements, their first places, the place of each element's value, and counts; NaN are all distinct."""
     return _UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 @api_boundary
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueCounts:
+def unique_counts(x: Any, *, size: int | None = None, fill_value: Any = None) -> _UniqueCounts:
     """Distinct elements and counts; NaN are all distinct."""
     return _UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 @api_boundary
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> _UniqueInverse:
+def unique_inverse(x: Any, *, size: int | None = None, fill_value: Any = None) -> _UniqueInverse:
     """Distinct elements and the place of each element's value; NaN are all distinct."""
     return _UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 @api_boundary
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(x: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Distinct elements; NaN are all distinct."""
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
@@ -157,9 +157,15 @@ def _vectors(name: str, *args: Any) -> list[Array]:
 
 @api_boundary
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
-) -> Array:
-    """Whether each element is among others. ``method``: 'compare_all', 'binary_search', 'sort', or 'auto'."""
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None,
+    method: str = "auto",
+) -> Array:  # fmt: skip
+    """Whether each element is among others.
+
+    ``method``: 'compare_all', 'binary_search', 'sort', or 'auto'; ``kind`` ('sort', 'table') is NumPy's advice on it.
+    """
+    if kind not in (None, "sort", "table"):
+        raise ValueError(f"numpy.isin: kind must be None, 'sort' or 'table', got {kind!r}")
     if method not in ("auto", "compare_all", "binary_search", "sort"):
         raise ValueError(f"numpy.isin: unknown method {method!r}")
     shape = manipulation.shape(element)

@@ -30,7 +30,7 @@ def _prepared(name: str, a: Any, axis: Any) -> tuple[Array, int]:
     a = strong(array_of(name, a))
     if axis is None or not a.ndim:
         a, axis = manipulation.ravel(a), 0
-    return a, canonical_axis(name, axis, a.ndim)
+    return a, canonical_axis(name, axis, a)
 
 
 def _ordered(a: Array, axis: int, descending: bool, stable: bool = True) -> tuple[Array, Array]:
@@ -44,8 +44,9 @@ def _ordered(a: Array, axis: int, descending: bool, stable: bool = True) -> tupl
 
 @api_boundary
 def sort(
-    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True, descending: bool = False
-) -> Array:
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = True,
+    descending: bool = False,
+) -> Array:  # fmt: skip
     """Sorted along an axis (None: all elements in a row); NaN last, or first if `descending`."""
     _check("sort", kind, order)
     if axis is not None and not array_of("sort", a).ndim:
@@ -57,14 +58,14 @@ def sort(
 
 @api_boundary
 def argsort(
-    a: Any, axis: int | None = -1, *, kind: Any = None, order: Any = None, stable: bool = True,
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = True,
     descending: bool = False, dtype: Any = None,
 ) -> Array:  # fmt: skip
     """The places of the elements in sorted order along an axis; equal ones keep theirs."""
     _check("argsort", kind, order)
     wanted = dtype_argument("argsort", dtype)
     a, d = _prepared("argsort", a, axis)
-    _, place = _ordered(a, d, descending, stable)
+    _, place = _ordered(a, d, descending, bool(stable))
     return place if wanted is None else convert(place, wanted)
 
 
@@ -84,19 +85,27 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = None) -> Arra
 
 
 @api_boundary
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Array:
     """With the kth element in its sorted place, smaller ones before it and larger ones behind: all are sorted here."""
+    _check_selection("partition", kind, order)
     a, d = _prepared("partition", a, axis)
     _check_kth("partition", kth, a.shape[d])
     return sort(a, d)
 
 
 @api_boundary
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Array:
     """The places of the elements in the order of `partition`."""
+    _check_selection("argpartition", kind, order)
     a, d = _prepared("argpartition", a, axis)
     _check_kth("argpartition", kth, a.shape[d])
     return argsort(a, d)
+
+
+def _check_selection(name: str, kind: Any, order: Any) -> None:
+    _check(name, None, order)
+    if kind != "introselect":
+        raise ValueError(f"numpy.{name}: kind must be 'introselect', got {kind!r}")
 
 
 def _check_kth(name: str, kth: Any, n: int) -> None:

@@ -101,7 +101,7 @@ def _quantile(
         raise TypeError(f"numpy.{name} takes real numbers, got {shown(a)} and {shown(q)}")
     a, q = (strong(array_of(name, x)) for x in promote_inexact(name, a, q))
     q = q / scale if scale != 1 else q
-    axes = canonical_axes(name, axis, a.ndim)
+    axes = canonical_axes(name, axis, a)
     kept = tuple(d for d in range(a.ndim) if d not in axes)
     shape = tuple(a.shape[d] for d in kept)
     n = math.prod(a.shape[d] for d in axes)
@@ -269,13 +269,19 @@ def _bins_of(x: Array, edges: Array) -> Array:
     return where(ufuncs.isnan(x), n, place)
 
 
+def _check_density(name: str, density: Any) -> None:
+    """The fourth argument is `density` in NumPy and here, and `weights` in JAX."""
+    if not (density is None or isinstance(density, bool | np.bool_)):
+        raise TypeError(f"numpy.{name}: density must be True or False, got {density!r}; weights come after it")
+
+
 @api_boundary
 def histogram(
     a: Any,
     bins: Any = 10,
     range: Any = None,
-    weights: Any = None,
     density: bool | None = None,
+    weights: Any = None,
     out_sharding: Any = None,
 ) -> tuple[Array, Array]:
     """How many values fall into each bin, or the sums of their weights, and the edges of the bins.
@@ -291,6 +297,7 @@ def histogram(
     """
     if out_sharding is not None:
         raise NotImplementedError("numpy.histogram: out_sharding is not supported yet")
+    _check_density("histogram", density)
     edges = histogram_bin_edges(a, bins, range, weights)
     values = manipulation.ravel(array_of("histogram", a))
     weights = None if weights is None else manipulation.ravel(array_of("histogram", weights, "weights"))
@@ -315,7 +322,7 @@ def _counted(place: Array, weights: Any, n: int) -> Array:
 
 @api_boundary
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, list[Array]]:
     """How many of the rows of `sample` fall into each cell of a grid, and the edges along each axis.
 
@@ -325,6 +332,7 @@ def histogramdd(
     bins : int, or D of them, or D vectors of edges
     range : D pairs (or None), optional
     """
+    _check_density("histogramdd", density)
     if isinstance(sample, list | tuple):
         columns = [array_of("histogramdd", x, "sample") for x in sample]
     else:
@@ -358,12 +366,12 @@ def histogramdd(
 
 @api_boundary
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, Array, Array]:
     """`histogramdd` of two vectors: the counts, and the edges along x and y."""
     if not isinstance(bins, int) and np.ndim(bins) == 1 and len(bins) not in (1, 2):
         bins = [bins, bins]
-    counts, edges = histogramdd([x, y], bins, range, weights, density)
+    counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]
 
 

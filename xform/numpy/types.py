@@ -16,7 +16,7 @@ pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan, newaxis = np.inf, np.nan, None
 
 ndarray = Array
-can_cast, finfo, iinfo, isdtype = dtypes.can_cast, dtypes.finfo, dtypes.iinfo, dtypes.isdtype
+can_cast, iinfo, isdtype = dtypes.can_cast, dtypes.iinfo, dtypes.isdtype
 promote_types = dtypes.promote_types
 dtype = np.dtype
 ComplexWarning = np.exceptions.ComplexWarning
@@ -38,6 +38,28 @@ single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 #: The narrow types, by name.
 narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
+
+
+class finfo:
+    """Machine limits of a floating or complex dtype, or of an array's: bits, eps, max, min, smallest_normal ...
+
+    They are Python's floats, as the array API standard asks; NumPy's have the dtype in question.
+
+    Examples
+    --------
+    >>> finfo("float32").eps, finfo("complex64").dtype
+    (1.1920928955078125e-07, dtype('float32'))
+    """
+
+    def __init__(self, dtype: Any):
+        self._info = dtypes.finfo(dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._info, name)
+        return float(value) if isinstance(value, np.generic) else value
+
+    def __repr__(self) -> str:
+        return repr(self._info)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:

@@ -27,6 +27,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Tracer
 from xform.lax.random_bits import threefry2x32_p
 from xform.lax.shapes import canonical_shape
+from xform.numpy.text import traced
 from xform.random.generators import GENERATORS, KEY_DTYPES, KeyDType
 
 _U32 = np.dtype("uint32")
@@ -188,7 +189,7 @@ class KeyArray(Array):
 
     def __repr__(self) -> str:
         if isinstance(self._data, Tracer):
-            return f"KeyArray<{self.dtype}[{','.join(map(str, self.shape))}]>"
+            return traced(self._data, f"{self.dtype}[{','.join(map(str, self.shape))}]")
         if isinstance(self._data, Array | np.ndarray):
             return f"Array({self.shape}, dtype={self.dtype}) overlaying:\n{self._data}"
         return f"KeyArray({self._data!r})"

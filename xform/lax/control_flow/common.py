@@ -47,7 +47,7 @@ def host_step(closed: ClosedJaxpr) -> Callable[..., Sequence[Any]]:
 def trace_body(
     function: Callable[..., Any], treedef: Any, avals: Sequence[ShapedArray], what: str
 ) -> tuple[ClosedJaxpr, list[Any], Any]:
-    """Trace a function of pytrees to a jaxpr whose leading inputs are what it closed over.
+    """Trace a function of pytrees, for the operation `what`, to a jaxpr whose leading inputs are what it closed over.
 
     Returns the jaxpr, the values of these, and the structure of the result.
     """
@@ -61,7 +61,7 @@ def trace_body(
             get_aval(x)  # TypeError for what is no array
         return leaves_out
 
-    closed, consts = trace_to_closed(flat, avals, getattr(function, "__name__", what))
+    closed, consts = trace_to_closed(flat, avals, getattr(function, "__name__", what), what)
     return closed, consts, out_tree
 
 

@@ -52,7 +52,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     n = leading_length("lax.map", leaves, treedef, None)
     avals = [get_aval(x) for x in leaves]
     avals = [a.update(shape=a.shape[1:]) for a in avals]
-    closed, consts, out_tree = common.trace_body(f, tree.structure((xs,)), avals, "map body")
+    closed, consts, out_tree = common.trace_body(f, tree.structure((xs,)), avals, "map")
 
     def together(rows: Sequence[Any], size: int) -> list[Any]:
         mapped = (False,) * len(consts) + (True,) * len(rows)

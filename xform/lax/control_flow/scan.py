@@ -452,7 +452,7 @@ def scan(
     args_tree = tree.structure((init, xs))
 
     def trace(avals: Sequence[ShapedArray]) -> Any:
-        closed, consts, out_tree = common.trace_body(f, args_tree, [*avals, *x_avals], "scan body")
+        closed, consts, out_tree = common.trace_body(f, args_tree, [*avals, *x_avals], "scan")
         children = tree.children(out_tree)
         if len(children) != 2 or out_tree != tree.tuple_of(children):
             raise TypeError(f"lax.scan: f must return a pair (carry, y), got the structure {out_tree}")

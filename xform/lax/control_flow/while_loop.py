@@ -348,7 +348,9 @@ def _while_loop(
     leaves, treedef = tree.flatten(init_val)
 
     def trace(avals: Sequence[ShapedArray]) -> Any:
-        closed, consts, out_tree = common.trace_body(lambda c: body_fun(c), tree.structure((init_val,)), avals, "body")
+        closed, consts, out_tree = common.trace_body(
+            lambda c: body_fun(c), tree.structure((init_val,)), avals, "while_loop"
+        )
         return closed, consts, out_tree, closed.out_avals
 
     leaves, (body, body_consts, out_tree, out_avals) = common.settle_carry(
@@ -364,7 +366,9 @@ def _while_loop(
         out_tree,
         out_avals,
     )
-    pred, cond_consts, cond_tree = common.trace_body(lambda c: cond_fun(c), tree.structure((init_val,)), avals, "cond")
+    pred, cond_consts, cond_tree = common.trace_body(
+        lambda c: cond_fun(c), tree.structure((init_val,)), avals, "while_loop"
+    )
     if cond_tree.num_leaves != 1 or pred.out_avals[0].shape or pred.out_avals[0].dtype != bool:
         raise TypeError(f"lax.while_loop: cond_fun must return a boolean scalar, got {pred.out_avals}")
     body = common.retype_outputs(body, avals)

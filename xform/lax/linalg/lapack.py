@@ -89,7 +89,7 @@ KERNELS: dict[str, dict[str, Kernel]] = {
         "cuda": Kernel("cusolver_geev_ffi"),
     },
     "gees": {"cpu": Kernel("lapack_{t}gees_ffi", lambda vectors: {"mode": "NV"[vectors], "sort": "N"})},
-    "gtsv": {"cpu": Kernel("lapack_{t}gtsv_ffi")},
+    "gtsv": {"cpu": Kernel("lapack_{t}gtsv_ffi"), "cuda": Kernel("cusparse_gtsv2_ffi")},
 }  # fmt: skip
 
 

@@ -8,8 +8,10 @@ cofactors or trigonometric functions are not (Kopp 2008, arXiv:physics/0610206).
 May import: `lax.linalg.unrolled`.
 """
 
+import functools
 import itertools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -42,16 +44,8 @@ from xform.lax.linalg.unrolled import (
 # Elimination
 
 
-def _eliminate(rows: list[list[Any]], carried: int = 0) -> tuple[list[Any], list[list[Any]], Any, list[Any], Any]:
-    """One step: bring the first column's largest element to the top, subtract multiples of its row from the others.
-
-    The last `carried` columns are exchanged only. A column of zeros is left alone.
-
-    Returns
-    -------
-    The first row; the others without their first column, which is zero; the number of the row that was exchanged with
-    the first one; the factors of the multiples; the inverse of the pivot, 1 if that is zero.
-    """
+def _exchanged(rows: list[list[Any]]) -> tuple[list[list[Any]], Any]:
+    """The row whose first element is largest exchanged with the first one, as in LAPACK; and its number."""
     top, *rest = rows
     largest = pivot_size(top[0])
     pivot = full_like(largest, 0)
@@ -64,6 +58,43 @@ def _eliminate(rows: list[list[Any]], carried: int = 0) -> tuple[list[Any], list
         chosen = equals(pivot, i)
         rest[i - 1] = [where(chosen, x, y) for x, y in zip(rows[0], row, strict=True)]
         top = [where(chosen, x, y) for x, y in zip(row, top, strict=True)]
+    return [top, *rest], pivot
+
+
+def _largest_first(rows: list[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
+    """The like by exchanges one after the other, which cost less, but where the old first row ends is anywhere.
+
+    Also returned: for each exchange, whether it took place.
+    """
+    top, *rest = rows
+    largest = pivot_size(top[0])
+    exchanges = []
+    for i, row in enumerate(rest):
+        size = pivot_size(row[0])
+        exceeds = size > largest
+        largest = where(exceeds, size, largest)
+        rest[i] = [where(exceeds, x, y) for x, y in zip(top, row, strict=True)]
+        top = [where(exceeds, x, y) for x, y in zip(row, top, strict=True)]
+        exchanges.append(exceeds)
+    return [top, *rest], exchanges
+
+
+def _signed(x: Any, exchanges: list[Any]) -> Any:
+    """Minus x if the number of exchanges is odd. (A product, as XLA splits the loop where x is used twice.)"""
+    odd = functools.reduce(operator.xor, exchanges)
+    return where(odd, full_like(x, -1), full_like(x, 1)) * x
+
+
+def _eliminate(rows: list[list[Any]], carried: int = 0) -> tuple[list[list[Any]], list[Any], Any]:
+    """Subtract multiples of the first row from the others, so that their first column is zero.
+
+    The last `carried` columns are left alone, and all if the pivot is zero.
+
+    Returns
+    -------
+    The other rows without their first column; the factors of the multiples; the inverse of the pivot, or 1.
+    """
+    top, *rest = rows
     inverse = 1.0 / where(equals(top[0], 0), 1.0, top[0])
     factors = [row[0] * inverse for row in rest]
     reduced = len(top) - carried
@@ -71,7 +102,7 @@ def _eliminate(rows: list[list[Any]], carried: int = 0) -> tuple[list[Any], list
         [x - factor * y for x, y in zip(row[1:reduced], top[1:reduced], strict=True)] + row[reduced:]
         for row, factor in zip(rest, factors, strict=True)
     ]
-    return top, rest, pivot, factors, inverse
+    return rest, factors, inverse
 
 
 @one_loop
@@ -82,7 +113,8 @@ def lu(x: list[list[Any]]) -> tuple[Any, Any, Any]:
     out, pivots, order = [], [], []
     for k in range(n):
         # Behind what is left of a row: its number, and its factors in the steps before.
-        top, rows, pivot, factors, _ = _eliminate(rows, k + 1)
+        (top, *rest), pivot = _exchanged(rows)
+        rows, factors, _ = _eliminate([top, *rest], k + 1)
         rows = [[*row, factor] for row, factor in zip(rows, factors, strict=True)]
         out.append(top[n - k + 1 :] + top[: n - k])
         order.append(converted(top[n - k], np.int32))
@@ -98,7 +130,8 @@ def inv(x: list[list[Any]]) -> Any:
     rows = [[*row, *(one if i == j else zero for j in range(n))] for i, row in enumerate(x)]
     upper, inverses = [], []
     while rows:
-        top, rows, _, _, inverse = _eliminate(rows)
+        (top, *rest), _ = _largest_first(rows)
+        rows, _, inverse = _eliminate([top, *rest])
         upper.append(top)
         inverses.append(inverse)
     singular = any_of([equals(row[0], 0) for row in upper])
@@ -165,9 +198,9 @@ def det(x: list[list[Any]]) -> Any:
     if len(x) == 2:
         (a, b), (c, d) = x
         return a * d - b * c
-    top, rest, pivot, _, _ = _eliminate(x)
-    product = top[0] * det(rest)
-    return where(equals(pivot, 0), product, -product)
+    rows, exchanges = _largest_first(x)
+    rest, _, _ = _eliminate(rows)
+    return _signed(rows[0][0], exchanges) * det(rest)
 
 
 def slogdet(x: list[list[Any]]) -> tuple[Any, Any]:
@@ -181,11 +214,12 @@ def _sign_and_sizes(x: list[list[Any]]) -> tuple[Any, list[Any]]:
     """The determinant's sign, and the moduli of the pivots, of which it is the product."""
     signs, sizes, rows = [], [], x
     while rows:
-        top, rows, pivot, _, _ = _eliminate(rows)
+        (top, *rest), exchanges = _largest_first(rows)
+        rows, _, _ = _eliminate([top, *rest])
         size = sqrt(squared(top[0])) if dtype_of(top[0]).kind == "c" else abs(top[0])
         sizes.append(size)
         sign = over(top[0], where(equals(size, 0), 1.0, size))
-        signs.append(where(equals(pivot, 0), sign, -sign))
+        signs.append(_signed(sign, exchanges) if exchanges else sign)
     return math.prod(signs[1:], start=signs[0]), sizes
 
 

@@ -1,8 +1,10 @@
 """Linear equations with tridiagonal matrices.
 
-May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.reflections`.
+May import: `lax.linalg.matrices`, `lax.linalg.lapack`, `lax.linalg.reflections`, `lax.linalg.elimination`,
+`lax.solves`.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +15,17 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
-from xform.interpreters.lowering import Context, Value
+from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
-from xform.lax.arithmetic import neg_p
+from xform.lax.arithmetic import add_p, neg_p
 from xform.lax.families import as_operands, constant
 from xform.lax.linalg import lapack
+from xform.lax.linalg.elimination import eliminate
 from xform.lax.linalg.matrices import DTYPES, batch_in_front, row_scaled
 from xform.lax.linalg.reflections import scipy_routine
 from xform.lax.shapes import reshape_p
 from xform.lax.slicing import pad_p
+from xform.lax.solves import custom_linear_solve
 
 
 def _types(dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray) -> ShapedArray:
@@ -93,14 +97,42 @@ def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any) -> list[Any]:
 
 
 def _lower(ctx: Context, dl: Value, d: Value, du: Value, b: Value) -> Value:
-    lapack.kernel(ctx, "gtsv", "tridiagonal_solve")
     if not b.aval.size:
         return b
+    if lapack.is_cuda(ctx) and d.shape[-1] >= 3:  # cuSPARSE takes no fewer rows
+        vectors = [(x, 1) for x in (dl, d, du)]
+        (x,) = lapack.call(ctx, "gtsv", [*vectors, (b, 2)], [(b.aval, 2)], in_place=[(3, 0)])
+        return x
+    if ctx.platform != "cpu":
+        return _lower_program(ctx, dl, d, du, b)
     vectors = [(x, 1) for x in (dl, d, du)]
     results = [*[(x.aval, 1) for x in (dl, d, du)], (b.aval, 2), (ShapedArray(d.shape[:-1], lapack.INFO), 0)]
     pairs = [(i, i) for i in range(4)]
     *_, x, info = lapack.call(ctx, "gtsv", [*vectors, (b, 2)], results, in_place=pairs)
     return lapack.where(ctx, lapack.converged(ctx, info), [x])[0]
+
+
+@lower_as
+def _lower_program(dl: Any, d: Any, du: Any, b: Any) -> Any:
+    return eliminate(dl, d, du, b, perturb=False)
+
+
+def _perturbed(dl: Any, d: Any, du: Any, b: Any) -> Any:
+    """The derivatives are those of the perturbed equations."""
+    last = get_aval(d).ndim - 1
+    transposed = _moved(du, 1, last), d, _moved(dl, -1, last)
+
+    def product(x: Any) -> Any:
+        near = ((dl, _moved(x, 1, last)), (d, x), (du, _moved(x, -1, last)))
+        first, *others = (row_scaled(a, x) for a, x in near)
+        return functools.reduce(add_p.bind, others, first)
+
+    return custom_linear_solve(
+        product,
+        b,
+        lambda _, b: eliminate(dl, d, du, b, perturb=True),
+        lambda _, ct: eliminate(*transposed, ct, perturb=True),
+    )
 
 
 tridiagonal_solve_p = Primitive("tridiagonal_solve")
@@ -124,11 +156,12 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     b : array (..., n, m)
         Or a vector (..., n).
     perturb_singular : bool
-        Not implemented.
+        Replace pivots below ``eps * max |U|`` by numbers of that size, for inverse iteration: the solution is finite,
+        and large along what A maps to zero.
 
     Returns
     -------
-    Array of the shape of `b`; NaN where A is singular.
+    Array of the shape of `b`; NaN where A is singular, but for `perturb_singular`.
 
     Examples
     --------
@@ -138,11 +171,12 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     >>> lax.linalg.tridiagonal_solve(one, 2 * one, 0 * one, np.array([[2.0], [5.0], [8.0]])).tolist()
     [[1.0], [2.0], [3.0]]
     """
-    if perturb_singular:
-        raise NotImplementedError("lax.linalg.tridiagonal_solve: perturb_singular=True is not implemented")
     dl, d, du, b = as_operands("linalg.tridiagonal_solve", dl, d, du, b)
     shape = get_aval(b).shape
-    if len(shape) != get_aval(d).ndim:
-        return tridiagonal_solve_p.bind(dl, d, du, b)
-    out = tridiagonal_solve_p.bind(dl, d, du, reshape_p.bind(b, new_sizes=(*shape, 1)))
-    return reshape_p.bind(out, new_sizes=shape)
+    is_vector = len(shape) == get_aval(d).ndim
+    if is_vector:
+        b = reshape_p.bind(b, new_sizes=(*shape, 1))
+    if perturb_singular:
+        _types(*map(get_aval, (dl, d, du, b)))
+    out = (_perturbed if perturb_singular else tridiagonal_solve_p.bind)(dl, d, du, b)
+    return reshape_p.bind(out, new_sizes=shape) if is_vector else out

@@ -1,0 +1,1 @@
+"""What Hypothesis draws for each function of `xform.numpy`, a module for each family; see `record`."""

@@ -1,0 +1,187 @@
+"""NumPy's names are here with NumPy's parameters, or docs/numpy.md says why not."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import xform.numpy as xnp
+
+MODULES = {"": (np, xnp), "linalg.": (np.linalg, xnp.linalg), "fft.": (np.fft, xnp.fft)}
+
+# Parameters that are not NumPy's, and why.
+OTHER_PARAMETERS = {
+    "einsum_path": "einsum_call is for NumPy's own use",
+    "real": "val is called x, as for other elementwise functions",
+    "imag": "val is called x, as for other elementwise functions",
+}
+
+
+def parameters(function):
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (ValueError, TypeError):
+        return None
+
+
+def functions():
+    """Names, NumPy's functions and ours, but for ufuncs and classes."""
+    for prefix, (theirs, ours) in MODULES.items():
+        for name in sorted(getattr(theirs, "__all__", None) or vars(theirs)):
+            function, own = getattr(theirs, name, None), getattr(ours, name, None)
+            if callable(function) and own is not None and not isinstance(function, np.ufunc | type):
+                yield prefix + name, function, own
+
+
+def differences(function, own):
+    """What calls with NumPy's parameters would meet."""
+    theirs, ours = parameters(function), parameters(own)
+    if theirs is None or ours is None:
+        return []
+    P = inspect.Parameter
+    keywords = {p.name for p in ours if p.kind in (P.POSITIONAL_OR_KEYWORD, P.KEYWORD_ONLY)}
+    wanted = {p.name for p in theirs if p.kind in (P.POSITIONAL_OR_KEYWORD, P.KEYWORD_ONLY)}
+    found = [f"lacks {name}" for name in sorted(wanted - keywords)]
+    places = [p for p in ours if p.kind in (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)]
+    several = any(p.kind is P.VAR_POSITIONAL for p in ours)
+    for i, p in enumerate(q for q in theirs if q.kind in (P.POSITIONAL_ONLY, P.POSITIONAL_OR_KEYWORD)):
+        if i >= len(places) and not several:
+            found.append(f"can't take {p.name} by position")
+        elif p.kind is P.POSITIONAL_OR_KEYWORD and p.name in wanted & keywords and places[i].name != p.name:
+            found.append(f"has {places[i].name} in the place of {p.name}")
+    return found
+
+
+def test_parameters_have_numpys_names_and_order():
+    found = {name: d for name, function, own in functions() if (d := differences(function, own))}
+    assert found.keys() == OTHER_PARAMETERS.keys(), found
+
+
+UFUNCS = sorted(n for n in np.__all__ if isinstance(getattr(np, n), np.ufunc) and hasattr(xnp, n))
+
+
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufuncs_take_dtype_and_refuse_what_is_for_mutable_arrays(name):
+    ours, theirs = getattr(xnp, name), getattr(np, name)
+    rng = np.random.default_rng(0)
+    shape = {"matmul": (2, 2), "matvec": (2, 2), "vecmat": (2, 2)}.get(name, (2,))
+    x = rng.integers(1, 4, (theirs.nin, *shape))
+    for dtype in ("float32", "int64", "bool"):
+        if (name, dtype) == ("reciprocal", "int64"):  # of integers it is the quotient of floats
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                wanted = theirs(*x, dtype=dtype)
+        except TypeError:
+            continue
+        got = ours(*x, dtype=dtype)
+        for g, w in zip(*((v if isinstance(v, tuple) else (v,)) for v in (got, wanted)), strict=True):
+            assert g.dtype == w.dtype, (dtype, g.dtype)
+            np.testing.assert_allclose(np.asarray(g), w, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match=rf"numpy\.{ours.__name__}: .*out"):
+        ours(*x, out=np.zeros(shape))
+    if not theirs.signature:
+        assert np.shape(ours(*x, where=True)) == np.shape(ours(*x))
+        with pytest.raises(NotImplementedError, match="where"):
+            ours(*x, where=np.array(False))
+
+
+def test_a_ufunc_refuses_a_dtype_that_operands_cant_be_cast_to():
+    with pytest.raises(TypeError, match=r"numpy\.add: can't compute in dtype=int64 with f64\[2\], "):
+        xnp.add(np.ones(2), 1, dtype=int)
+    assert xnp.abs(np.array([3 + 4j]), dtype="float64").tolist() == [5.0]
+    assert xnp.less(1.0, np.ones(2), dtype=bool).tolist() == [False, False]
+    with pytest.raises(TypeError, match=r"numpy\.less: can't compute in dtype=float64"):
+        xnp.less(1.0, 2.0, dtype=float)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **k: xnp.array([1.0], **k), lambda **k: xnp.asarray([1.0], **k), lambda **k: xnp.zeros(2, **k),
+        lambda **k: xnp.ones((2, 2), **k), lambda **k: xnp.empty(2, **k), lambda **k: xnp.full(2, 1.0, **k),
+        lambda **k: xnp.eye(2, **k), lambda **k: xnp.zeros_like(np.ones(2), **k), lambda **k: xnp.copy(np.ones(2), **k),
+        lambda **k: xnp.ones_like(np.ones(2), **k), lambda **k: xnp.full_like(np.ones(2), 3, **k),
+        lambda **k: xnp.empty_like(np.ones(2), **k), lambda **k: xnp.einsum("i", np.ones(2), **k),
+    ],
+)  # fmt: skip
+def test_there_is_no_memory_layout(call):
+    for order in ("C", "K", "A", None):
+        assert call(order=order).dtype == float
+    with pytest.raises(NotImplementedError, match=r"numpy\.\w+: arrays have no memory layout of their own"):
+        call(order="F")
+
+
+def test_like_takes_arrays_of_this_library_and_numpys():
+    for call in (xnp.zeros, xnp.arange, xnp.eye, xnp.asarray, xnp.array, xnp.identity, xnp.tri):
+        assert call(2, like=xnp.ones(1)).dtype == call(2, like=np.ones(1)).dtype
+        with pytest.raises(TypeError, match=rf"numpy\.({call.__name__}|eye): makes arrays of this library only"):
+            call(2, like=object())
+
+
+def test_positions_are_numpys():
+    x = np.arange(6.0).reshape(2, 3)
+    for name, args in {
+        "full": ((2,), 1, int, "C"), "zeros_like": (x, int, "K", True, (3,)), "full_like": (x, 7, int, "K", True, (3,)),
+        "ones": ((2,), int, "C"), "eye": (2, 3, 1, int, "C"), "sort": (x, 0, "stable"), "argsort": (x, 1, "stable"),
+        "partition": (x[0], 1, -1, "introselect"), "unravel_index": (np.array([1, 5]), (2, 3), "F"),
+        "histogram": (x, 3, (0, 6), True), "histogram2d": (x[0], x[1], 2, None, True), "permute_dims": (x, (1, 0)),
+        "concatenate": ([x, x], 1, None), "concat": ([x, x], 1, None), "stack": ([x, x], 1, None), "copy": (x, "C"),
+        "clip": (x, 1, 3), "linalg.pinv": (x, 1e-3, False), "linalg.matrix_rank": (x, 1.0, False),
+        "fft.fft": (x, 4, 0, "ortho", None), "broadcast_to": (x, (2, 2, 3), False), "fft.fftfreq": (4, 2.0, None),
+        "compress": ([True, False, True], x, 1, None),
+    }.items():  # fmt: skip
+        ours, theirs = xnp, np
+        for part in name.split("."):
+            ours, theirs = getattr(ours, part), getattr(theirs, part)
+        got, wanted = ours(*args), theirs(*args)
+        pairs = zip(got, wanted, strict=True) if isinstance(wanted, tuple) else [(got, wanted)]
+        for g, w in pairs:
+            assert g.dtype == w.dtype, name
+            np.testing.assert_allclose(np.asarray(g), w, atol=1e-15, err_msg=name)
+
+
+def test_weights_in_the_place_of_density():
+    """They have it in JAX."""
+    for call in (
+        lambda w: xnp.histogram(np.ones(3), 2, None, w),
+        lambda w: xnp.histogramdd(np.ones((3, 1)), 2, None, w),
+    ):
+        with pytest.raises(TypeError, match=r"density must be True or False, got .*; weights come after it"):
+            call(np.ones(3))
+
+
+def test_casting():
+    for name in ("concatenate", "stack", "hstack", "vstack"):
+        ours, theirs = getattr(xnp, name), getattr(np, name)
+        pair = [np.array([1.5, 2.5]), np.array([3.5, 4.5])]
+        got, wanted = ours(pair, dtype="int32", casting="unsafe"), theirs(pair, dtype="int32", casting="unsafe")
+        np.testing.assert_array_equal(np.asarray(got), wanted)
+        with pytest.raises(TypeError, match=rf"numpy\.{name}: can't cast f64\[2\] to int32 with casting='same_kind'"):
+            ours(pair, dtype="int32")
+    with pytest.raises(TypeError, match=r"numpy\.einsum: can't cast f64\[2\] to float32 with casting='safe'"):
+        xnp.einsum("i,i", pair[0], pair[1], dtype="float32")
+
+
+def test_axes_of_products():
+    x, y = np.random.default_rng(0).normal(size=(2, 3, 4, 5)), np.random.default_rng(1).normal(size=(3, 2, 4, 5))
+    for name, axes in {
+        "matmul": [(0, 1), (0, 1), (-1, 0)], "vecdot": [0, 1, ()], "matvec": [(0, 1), 0, 0], "vecmat": [1, (0, 1), 1],
+    }.items():  # fmt: skip
+        got, wanted = getattr(xnp, name)(x, y, axes=axes), getattr(np, name)(x, y, axes=axes)
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-12)
+    np.testing.assert_allclose(
+        np.asarray(xnp.vecdot(x, x, axis=1, keepdims=True)), np.vecdot(x, x, axis=1, keepdims=True), rtol=1e-12
+    )
+    with pytest.raises(ValueError, match=r"numpy\.matmul: axes must be a list"):
+        xnp.matmul(x, y, axes=(0, 1))
+
+
+def test_ndmax_and_copy_of_array():
+    assert xnp.array([[1.0]], ndmin=3).shape == (1, 1, 1)
+    with pytest.raises(ValueError, match=r"numpy\.array: at most 1 axes"):
+        xnp.array([[1.0]], ndmax=1)
+    with pytest.raises(ValueError, match="copy=False forbids"):
+        xnp.array(np.ones(2), copy=False)
+    x = xnp.ones(2)
+    assert xnp.array(x, copy=False) is x
