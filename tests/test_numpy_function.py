@@ -1,4 +1,4 @@
-"""`xform.numpy_function`: functions in plain NumPy, unchanged, under all transformations; NumPy itself is the reference."""
+"""`xform.numpy_function`: functions in plain NumPy, unchanged, under all transformations. NumPy is the reference."""
 
 import array
 import dataclasses
@@ -54,14 +54,14 @@ def compare(f, *args, modes=("eager", "jit", "jvp", "vmap")):
 
 def _arguments():
     rng = np.random.default_rng(7)
-    n = 5
+    n = 4
     a = rng.normal(size=(n, n))
     knots = np.cumsum(0.3 + rng.random(n))
     return {
         "thomas": (rng.normal(size=n - 1), 4 + rng.random(n), rng.normal(size=n - 1), rng.normal(size=n)),
-        "gram_schmidt": (rng.normal(size=(4, 3)),),
+        "gram_schmidt": (rng.normal(size=(3, 3)),),
         "horner": (rng.normal(size=4), rng.normal(size=3)),
-        "floyd_warshall": (3 * rng.random((4, 4)),),
+        "floyd_warshall": (3 * rng.random((3, 3)),),
         "gauss_seidel": (a[:3, :3] + 4 * np.eye(3), rng.normal(size=3)),
         "oscillator_step": (np.array([1.0, 0.5]),),
         "spline_moments": (knots, rng.normal(size=n)),
@@ -81,6 +81,8 @@ COMPILED = [name for name in NAMES if name != "lu"]
 def routine(name):
     if name == "histogram":
         return lambda x, weights: routines.histogram(x, weights, 0.0, 1.0, 6)
+    if name == "gauss_seidel":
+        return functools.partial(routines.gauss_seidel, sweeps=2)
     return getattr(routines, name)
 
 
@@ -825,7 +827,8 @@ def test_classes_and_objects():
         new, pair = Mesh.make(), Pair(x, x[0])
         assert isinstance(new, Base) and isinstance(mesh, Mesh) and not isinstance(pair, Base)
         new.grid[0] = x[0]
-        return new.flux(x), mesh.flux(x), Mesh.first(x), mesh.doubled * x, new.grid, pair.norm(), mesh(x), Mesh.weights * x
+        fluxes = new.flux(x), mesh.flux(x)
+        return fluxes, Mesh.first(x), mesh.doubled * x, new.grid, pair.norm(), mesh(x), Mesh.weights * x
 
     compare(f, X)
     compare(mesh.flux, X)

@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
+from xform import numpy_functions as _package
 from xform.core import tree
 from xform.core.array import ArrayImpl
 from xform.core.errors import PACKAGE, filtered_traceback
 from xform.core.trace import Tracer
-from xform import numpy_functions as _package
 from xform.numpy_functions import (
     classes,
     methods,  # noqa: F401  (attaches them)
