@@ -443,7 +443,7 @@ def masked_updates(case):
         close(xform.jit(program)(x, mask), want)
     text = str(xform.make_jaxpr(program)(x, mask))
     strided = any(isinstance(p, slice) and p.step not in (None, 1) for p in (*before, *after))
-    assert not mask.size or "select" in text and (strided or "scatter" not in text), text
+    assert not mask.size or ("select" in text and (strided or "scatter" not in text)), text
 
 
 test_masked_updates, test_masked_updates_thoroughly = both(25, 400, masked(), masked_updates)

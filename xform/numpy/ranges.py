@@ -29,6 +29,7 @@ from xform.numpy.promotion import (
     is_concrete,
     known_integer,
     numpy_only,
+    operand,
     promote,
     shown,
     strong,
@@ -39,6 +40,7 @@ def _known(name: str, **values: Any) -> list[Any]:
     """Arguments that must be known while tracing, as Python or NumPy scalars."""
     out = []
     for arg, v in values.items():
+        v = v if v is None else operand(name, v, arg)
         if isinstance(v, Array | np.ndarray):
             v = concrete(name, v, arg, "Its value decides the shape: make it static (static_argnums).")
             if v.ndim:
