@@ -186,6 +186,7 @@ _OTHER_NAMES = {
     "ascontiguousarray": "asarray",
     "asfortranarray": "asarray",
     "require": "asarray",
+    "fix": "trunc",
 }
 
 # NumPy's functions that write to their first argument.
