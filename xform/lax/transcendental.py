@@ -65,6 +65,13 @@ exp2_p = elementwise(
 )
 
 
+def _expm1_host(x: Any) -> Any:
+    out = np.expm1(x)
+    if x.dtype.kind != "c":
+        return out
+    return np.where(np.isfinite(x.real), out, np.exp(x) - 1)[()]  # NumPy's multiplies infinities by 0
+
+
 def _expm1_complex(z: Any) -> Any:
     x, y = real(z), imag(z)
     return complex(sub(mul(expm1(x), cos(y)), mul(square(sin(mul(y, 0.5))), 2.0)), mul(exp(x), sin(y)))
@@ -72,7 +79,7 @@ def _expm1_complex(z: Any) -> Any:
 
 expm1_p = elementwise(
     "expm1",
-    np.expm1,
+    _expm1_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
     lower=vectorized("expm1", "exponential_minus_one"),
@@ -113,8 +120,10 @@ def _log1p_host(x: Any) -> Any:
         return np.log1p(x)
     # NumPy's loses the real part of small numbers.
     a, b = x.real, x.imag
-    modulus = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.abs(1 + x)))
-    return (modulus + 1j * np.arctan2(b, 1 + a)).astype(x.dtype)
+    out = np.empty_like(x)
+    out.real = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.hypot(1 + a, b)))
+    out.imag = np.arctan2(b, 1 + a)
+    return out[()]
 
 
 def _log1p(x: Any) -> Any:
@@ -376,9 +385,9 @@ def _half_exponentials(x: Any) -> tuple[Any, Any]:
 
 def _sinh(x: Any) -> Any:
     grown, shrunk = _half_exponentials(x)
-    e = expm1(abs(x))
+    e = expm1(x)
     small = mul(add(e, div(e, add(e, 1.0))), 0.5)
-    return mul(sign(x), select(lt(abs(x), 1.0), small, sub(grown, shrunk)))
+    return select(lt(abs(x), 1.0), small, mul(sign(x), sub(grown, shrunk)))
 
 
 sinh_p = elementwise(

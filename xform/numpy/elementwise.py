@@ -12,7 +12,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
@@ -66,7 +66,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         return _where(condition, x, y, size, fill_value)
     except Exception as error:
         if not keys.among(condition, x, y):
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, where)
             raise
     return keys.mapped(where, condition, x, y, size=size, fill_value=fill_value)
 
@@ -148,13 +148,16 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 @short_way(np.clip, "fd", plain="min max a_min a_max")
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Array:
+def clip(
+    x: Any = None, /, min: Any = None, max: Any = None, out: None = None,
+    *, a: Any = None, a_min: Any = None, a_max: Any = None,
+) -> Array:  # fmt: skip
     """Elements below `min` become `min`, those above `max` become `max`; None: no bound.
 
-    If min > max, the result is `max`. The bounds may be given by position, or as `a_min` and `a_max`.
+    If min > max, the result is `max`. `a`, `a_min` and `a_max` are NumPy's older names.
     """
     no_out("clip", out)
-    x = operand("clip", a)
+    x = operand("clip", a if x is None else x)
     low, high = a_min if min is None else min, a_max if max is None else max
     for bound in (x, low, high):
         if bound is not None and type(bound) not in (int, float) and formulas.is_complex(operand("clip", bound)):

@@ -27,7 +27,7 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.avals import ShapedArray
 from xform.core.config import state
-from xform.core.errors import filtered_traceback, name_function
+from xform.core.errors import filtered_traceback, leave, name_function
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
 from xform.numpy.promotion import array_of, shown
@@ -87,7 +87,7 @@ def unary(
                 return result
             return general(x)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     return _named(function, name, doc, 1, general, host, kinds, widens)
@@ -161,9 +161,10 @@ def _binary(
                     return result
             return general(x1, x2)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
+    function.__name__ = function.__qualname__ = name
     return function
 
 
@@ -222,6 +223,8 @@ def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any
 
 
 def _is_operand(x: Any) -> bool:
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OUSMm":  # then NumPy asks `numpy.protocols`
+        return False
     return type(x) in _CONCRETE or isinstance(x, OPERANDS) or hasattr(x, "__jax_array__")
 
 

@@ -126,7 +126,7 @@ def put_along_axis(
     shape = arr.shape
     if axis is None:
         arr, axis = manipulation.ravel(arr), 0
-    axis = canonical_axis("put_along_axis", axis, arr.ndim)
+    axis = canonical_axis("put_along_axis", axis, arr)
     if indices.ndim != arr.ndim:
         raise ValueError(f"numpy.put_along_axis: indices must have {arr.ndim} axes, got {shown(indices)}")
     target = tuple(m if d == axis else n for d, (n, m) in enumerate(zip(arr.shape, indices.shape, strict=True)))
@@ -154,7 +154,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
         raise TypeError(f"numpy.packbits: a must be booleans or integers, got {shown(a)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    a = manipulation.moveaxis(a, canonical_axis("packbits", axis, a.ndim), -1)
+    a = manipulation.moveaxis(a, canonical_axis("packbits", axis, a), -1)
     bits = convert(a if a.dtype == bool else a != 0, np.dtype("uint8"))
     missing = -bits.shape[-1] % 8
     if missing:
@@ -171,7 +171,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
         raise TypeError(f"numpy.unpackbits: a must be of dtype uint8, got {shown(a)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    a = manipulation.moveaxis(a, canonical_axis("unpackbits", axis, a.ndim), -1)
+    a = manipulation.moveaxis(a, canonical_axis("unpackbits", axis, a), -1)
     bits = convert((manipulation.expand_dims(a, -1) & _bit_weights(bitorder)) != 0, np.dtype("uint8"))
     bits = manipulation.reshape(bits, (*a.shape[:-1], a.shape[-1] * 8))
     n = bits.shape[-1]

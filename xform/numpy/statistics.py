@@ -103,7 +103,7 @@ def _quantile(
     a, q = (strong(array_of(name, x)) for x in promote_inexact(name, a, q))
     if scale != 1:
         q = array_of(name, np.asarray(q) / q.dtype.type(scale)) if is_concrete(q) else q / scale
-    axes = canonical_axes(name, axis, a.ndim)
+    axes = canonical_axes(name, axis, a)
     kept = tuple(d for d in range(a.ndim) if d not in axes)
     shape = tuple(a.shape[d] for d in kept)
     n = math.prod(a.shape[d] for d in axes)
