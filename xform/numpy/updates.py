@@ -358,7 +358,7 @@ def _as_values(values: Any, dtype: np.dtype) -> Any:
 def _fit(values: Any, shape: tuple[int, ...], final: tuple[int, ...] | None = None) -> Any:
     """Values broadcast to the indexed shape, which then becomes `final`: with other axes of length 1."""
     if final is not None:
-        if not get_aval(values).shape:
+        if final and not get_aval(values).shape:
             return broadcast_in_dim_p.bind(values, shape=final, broadcast_dimensions=())
         return reshape(_fit(values, shape), final)
     old = get_aval(values).shape
