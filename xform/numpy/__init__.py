@@ -30,7 +30,7 @@ from xform.numpy.functional import (
     apply_along_axis, apply_over_axes, frompyfunc, ufunc, vectorize,
 )  # fmt: skip
 from xform.numpy.host_functions import (
-    array2string, base_repr, binary_repr, errstate, format_float_positional, format_float_scientific, fromregex,
+    array2string, base_repr, binary_repr, errstate, format_float_positional, format_float_scientific,
     genfromtxt, geterr, loadtxt, may_share_memory, seterr, shares_memory,
 )  # fmt: skip
 from xform.numpy.grids import (

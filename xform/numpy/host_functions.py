@@ -59,9 +59,6 @@ binary_repr = host_function(
 
 loadtxt = host_function(np.loadtxt, "Numbers from the rows of a text file.")
 genfromtxt = host_function(np.genfromtxt, "Numbers from the rows of a text file in which some are missing.")
-fromregex = host_function(
-    np.fromregex, "Numbers from a text file, by a regular expression; in a structured dtype: an error."
-)
 
 # ---- Memory --------------------------------------------------------------------------------------------------
 
@@ -76,8 +73,8 @@ def _check_actions(name: str, actions: dict[str, Any]) -> None:
     for kind, action in actions.items():
         if action not in (None, "ignore", "warn"):
             raise NotImplementedError(
-                f"numpy.{name}: {kind}={action!r} is not supported: arrays never warn or raise; find NaN and infinities "
-                "with the options debug_nans and debug_infs"
+                f"numpy.{name}: {kind}={action!r} is not supported: arrays never warn or raise; the options "
+                "debug_nans and debug_infs find NaN and infinities"
             )
 
 
