@@ -314,7 +314,7 @@ def test_common_and_minimal_types():
         xnp.common_type(np.ones(1, bool))
     for x in (300, -1, 3.1, True, 1e50, 1j, np.ones(2, "f4"), np.int64(7)):
         assert xnp.min_scalar_type(x) == xnp.min_scalar_type(xnp.array(x) if np.ndim(x) else x) == np.min_scalar_type(x)
-    with pytest.raises(TypeError, match="TracerArrayConversion|traced|Traced"):
+    with pytest.raises(TypeError, match="traced"):
         xform.jit(lambda x: xnp.zeros(2, xnp.min_scalar_type(x)))(3)
 
 
@@ -354,7 +354,8 @@ def test_arrays_with_conditions():
 def test_copies_for_functions_that_change_arguments(transform):
     x, mask = np.arange(6.0).reshape(2, 3), np.array([[True, False, True], [True, True, False]])
     for name, args in {
-        "putmask": [(x, mask, [7.0, 8.0]), (x, mask, -x), (x, mask, [])], "place": [(x, mask, np.array([7.0, 8.0, 9.0]))],
+        "putmask": [(x, mask, [7.0, 8.0]), (x, mask, -x), (x, mask, [])],
+        "place": [(x, mask, np.array([7.0, 8.0, 9.0]))],
         "copyto": [(x, 3.0), (x, np.array([1.0, 2.0, 3.0])), (x, np.array([[4], [5]]))],
     }.items():  # fmt: skip
         for a in args:

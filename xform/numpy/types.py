@@ -69,8 +69,8 @@ class finfo:
 def common_type(*arrays: Any) -> Any:
     """The floating or complex type that holds the numbers of all arrays.
 
-    >>> common_type(np.ones(1, "float32"), np.ones(1, "int8"))
-    float32
+    >>> common_type(np.ones(1, "float32"), np.ones(1, "int8")) is float32
+    True
     """
     found = dtypes.to_inexact_dtype(dtypes.result_type(*(getattr(a, "dtype", a) for a in arrays)))
     if any(dtypes.dtype(a) == bool for a in arrays):
