@@ -5,7 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
+import xform
 import xform.numpy as xnp
+import xform.test_util
 
 MODULES = {"": (np, xnp), "linalg.": (np.linalg, xnp.linalg), "fft.": (np.fft, xnp.fft)}
 
@@ -186,3 +188,60 @@ def test_ndmax_and_copy_of_array():
         xnp.array(np.ones(2), copy=False)
     x = xnp.ones(2)
     assert xnp.array(x, copy=False) is x
+
+
+# ---- Modules within the module -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", np.emath.__all__)
+def test_emath_is_complex_where_it_has_to_be(name):
+    ours, theirs = getattr(xnp.emath, name), getattr(np.emath, name)
+    for x in (
+        np.array([0.5, 0.3]),
+        np.array([-0.5, 2.0]),
+        2.0,
+        -3,
+        np.array([1, -2]),
+        np.array([-1 + 0j]),
+        np.zeros(0),
+    ):
+        args = {"logn": (2, x), "power": (x, 3)}.get(name, (x,))
+        with np.errstate(all="ignore"):
+            wanted = theirs(*args)
+        got = ours(*args)
+        assert got.dtype == np.asarray(wanted).dtype and isinstance(got, xform.Array)
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-14)
+    args = {"logn": (2, 0.5), "power": (0.5, 3)}.get(name, (0.5,))
+    with pytest.raises(
+        TypeError, match=rf"numpy\.emath\.{name}: argument \w must be known when the function is traced"
+    ):
+        xform.jit(ours)(*args)
+    z = np.array([0.3 + 0.1j])
+    args = {"logn": (z, z), "power": (z, z)}.get(name, (z,))
+    np.testing.assert_allclose(np.asarray(xform.jit(ours)(*args)), theirs(*args), rtol=1e-14)
+
+
+def test_emath_power_of_integers():
+    got, wanted = xnp.emath.power([2, 4], -1), np.emath.power([2, 4], -1)
+    assert got.dtype == wanted.dtype and got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("window", "axis"), [((2, 3), (0, 1)), (2, 1), ((2, 2), (1, 1)), ((2, 3, 4), None), ((6,), (-2,)), (1, 0), (0, 0)]
+)
+def test_sliding_windows(window, axis):
+    x = np.random.default_rng(0).normal(size=(5, 6, 4))
+    wanted = np.lib.stride_tricks.sliding_window_view(x, window, axis)
+    view = xnp.lib.stride_tricks.sliding_window_view
+    np.testing.assert_array_equal(np.asarray(view(x, window, axis)), wanted)
+    np.testing.assert_array_equal(np.asarray(xform.jit(lambda x: view(x, window, axis))(x)), wanted)
+
+
+def test_sliding_windows_have_derivatives_and_errors():
+    view = xnp.lib.stride_tricks.sliding_window_view
+    xform.test_util.check_grads(lambda x: view(x, 3).mean(-1) ** 2, (np.arange(5.0),), order=2)
+    for args, message in (((np.ones(3), 4), "don't fit"), ((np.ones((2, 2)), 1), "one axis per length")):
+        with pytest.raises(ValueError, match=message):
+            view(*args)
+    with pytest.raises(NotImplementedError, match="writeable"):
+        view(np.ones(3), 2, writeable=True)

@@ -58,6 +58,7 @@ from xform.core.config import (
     numpy_rank_promotion,
 )
 from xform.numpy.text import visualize
+from xform.numpy_functions import numpy_function
 
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)

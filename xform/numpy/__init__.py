@@ -107,3 +107,13 @@ from xform.numpy.ufuncs import (
 globals().update(types.narrow_types)  # float8_e4m3fn, int4 and others, as many as ml_dtypes has
 functional.install(vars(ufuncs))
 keys.install(globals())
+
+
+def __getattr__(name: str) -> object:
+    """The modules that are imported when they are first used."""
+    module = {"emath": "lib.scimath", "lib": "lib", "polynomial": "polynomial"}.get(name)
+    if module is None:
+        raise AttributeError(f"module 'xform.numpy' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"xform.numpy.{module}")
