@@ -51,12 +51,14 @@ from xform.numpy.promotion import (
 )
 
 __all__ = [
+    "LinAlgError",
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
     "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
     "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 matrix_transpose = manipulation.matrix_transpose
+LinAlgError = np.linalg.LinAlgError
 matmul = products.matmul
 vecdot = products.vecdot
 tensordot = products.tensordot
