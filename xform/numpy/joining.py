@@ -125,6 +125,9 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype, casting)], 0)
 
 
+row_stack = vstack
+
+
 @short_way(np.hstack, several(ANY))
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the second axis; vectors along their only one."""
