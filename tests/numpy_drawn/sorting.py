@@ -11,7 +11,6 @@ from tests.numpy_drawn.record import (
     COMPLEX,
     FLOATS,
     INTEGERS,
-    NUMBERS,
     REALS,
     Call,
     Function,
@@ -103,7 +102,9 @@ def kinds(name):
         wrong(name, ValueError, r"kind.*'nonsense'", V, kind="nonsense"),
         wrong(name, ValueError, r"order", V, order="x"),
         wrong(name, TypeError, r"must be an integer.*1\.5", V, axis=1.5),
-        wrong(name, AxisError, r"axis -1 is out of bounds.*0.*f64\[\]", np.float64(1)) if name == "sort" else no_array(name),
+        wrong(name, AxisError, r"axis -1 is out of bounds.*0.*f64\[\]", np.float64(1))
+        if name == "sort"
+        else no_array(name),
     ]
 
 
@@ -243,7 +244,14 @@ PLACES = [
         errors=[
             wrong("compress", ValueError, r"condition must be a 1-d array.*bool\[2,3\]", A > 0, A),
             wrong("compress", AxisError, r"axis 2 is out of bounds.*f64\[2,3\]", [True], A, axis=2),
-            wrong("compress", IndexError, r"index 3 is out of bounds for axis 1 with size 3.*f64\[2,3\]", [0, 0, 0, 1], A, axis=1),
+            wrong(
+                "compress",
+                IndexError,
+                r"index 3 is out of bounds for axis 1 with size 3.*f64\[2,3\]",
+                [0, 0, 0, 1],
+                A,
+                axis=1,
+            ),
             wrong("compress", NotImplementedError, "immutable", [True], A, out=A, alone="immutable"),
         ],
     ),
@@ -375,7 +383,9 @@ SEARCHING = [
         flat_places(),
         gradient=False,
         errors=[
-            wrong("unravel_index", ValueError, r"index 6 is out of bounds for array with size 6", np.array([1, 6]), (2, 3)),
+            wrong(
+                "unravel_index", ValueError, r"index 6 is out of bounds for array with size 6", np.array([1, 6]), (2, 3)
+            ),
             wrong("unravel_index", ValueError, r"index -1 is out of bounds for array with size 6", -1, (2, 3)),
             wrong("unravel_index", TypeError, r"f64\[3\]", V, (2, 3)),
         ],
@@ -385,7 +395,13 @@ SEARCHING = [
         multi_places(),
         gradient=False,
         errors=[
-            wrong("ravel_multi_index", ValueError, r"invalid entry.*index 2.*length 2", (np.array([2]), np.array([0])), (2, 3)),
+            wrong(
+                "ravel_multi_index",
+                ValueError,
+                r"invalid entry.*index 2.*length 2",
+                (np.array([2]), np.array([0])),
+                (2, 3),
+            ),
             wrong("ravel_multi_index", ValueError, r"2.*\(2, 3\)", (np.array([2]),), (2, 3)),
             wrong("ravel_multi_index", TypeError, r"f64\[3\]", (V, V), (4, 4)),
             wrong("ravel_multi_index", ValueError, r"'x'", (np.array([1]), np.array([0])), (2, 3), mode="x"),

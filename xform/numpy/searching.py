@@ -297,7 +297,9 @@ def bincount(
     length = operator.index(length)
     weights = ArrayImpl(dtypes.default_int().type(1)) if weights is None else array_of("bincount", weights, "weights")
     if weights.ndim and weights.shape != x.shape:
-        raise ValueError(f"numpy.bincount: weights and x don't have the same length, got {shown(weights)} and {shown(x)}")
+        raise ValueError(
+            f"numpy.bincount: weights and x don't have the same length, got {shown(weights)} and {shown(x)}"
+        )
     if not length:
         return lax_full((0,), 0, weights.dtype)
     counted = convert(x, dtypes.default_int())
@@ -324,7 +326,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
         wrong = values[(values < 0) | (values >= total)]
         if wrong.size:
             raise ValueError(
-                f"numpy.unravel_index: index {wrong.flat[0]} is out of bounds for array with size {total}, of shape {shape}"
+                f"numpy.unravel_index: index {wrong.flat[0]} is out of bounds for array with size {total}, of shape "
+                f"{shape}"
             )
     flat = convert(indices, dtypes.default_int()).clip(0, max(total - 1, 0))
     out = []
@@ -363,8 +366,8 @@ def ravel_multi_index(
             wrong = values[(values < 0) | (values >= n)]
             if wrong.size:
                 raise ValueError(
-                    f"numpy.ravel_multi_index: invalid entry in coordinates array: index {wrong.flat[0]} for an axis of "
-                    f"length {n}"
+                    f"numpy.ravel_multi_index: invalid entry in coordinates array: index {wrong.flat[0]} for an axis "
+                    f"of length {n}"
                 )
         elif how == "wrap":
             i = i % n
