@@ -216,3 +216,76 @@ ERRORS = [
 def test_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+# Policies and loops.
+
+
+def looped(a, w):
+    """A name, a call and a loop within the body of a loop, which runs backwards."""
+
+    def inner(c, s):
+        return xnp.sin(checkpoint_name(c * s, "deep")) + c, None
+
+    def body(carry, s):
+        c, n = carry
+        b = xform.jit(lambda c: checkpoint_name(xnp.sin(c @ w), "inner"))(c)
+        c = xnp.cos(xnp.exp(b) * s) + c
+        c, _ = lax.scan(inner, c, xnp.arange(2.0) + n)
+        return (c, n + 1), xnp.tanh(c)
+
+    (c, _), ys = lax.scan(body, (a, 0.0), np.linspace(0.5, 1, 4), reverse=True)
+    return c.sum() + (ys**2).sum()
+
+
+LOOP_POLICIES = {
+    **POLICIES,
+    "deep": policies.save_only_these_names("deep"),
+    "both": policies.save_only_these_names("deep", "inner"),
+    "sums": lambda prim, *avals, **params: prim.name == "add",
+    "sines": lambda prim, *avals, **params: prim.name == "sin",
+}
+
+
+@pytest.mark.parametrize("policy", LOOP_POLICIES)
+@pytest.mark.parametrize("use", ["grad", "jit of grad", "hessian", "vmap of grad", "grad of scan", "linearize"])
+def test_policies_see_into_loops(use, policy):
+    with xform.enable_checks(True):
+        found = USES[use](xform.checkpoint(looped, policy=LOOP_POLICIES[policy]))
+        for a, b in zip(xform.tree.leaves(found), xform.tree.leaves(USES[use](looped)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+def kept(f, *args):
+    return sorted(str(a) for a, what in saved_residuals(f, *args) if what.startswith("output"))
+
+
+@pytest.mark.parametrize(
+    "policy, shapes, again",
+    [
+        ("nothing", [], {"sin": 2, "dot_general": 1, "exp": 1}),
+        ("names", ["f64[4,3]"], {"sin": 1, "dot_general": 1, "exp": 1}),
+        ("dots", ["f64[4,3]"], {"sin": 2, "dot_general": 0, "exp": 1}),
+        ("deep", ["f64[4,2,3]"], {"sin": 2, "dot_general": 1, "exp": 1}),
+        ("both", ["f64[4,2,3]", "f64[4,3]"], {"sin": 1, "dot_general": 1, "exp": 1}),
+    ],
+)
+def test_what_is_kept_of_loops(policy, shapes, again):
+    f = xform.checkpoint(looped, policy=LOOP_POLICIES[policy])
+    assert kept(f, x, w) == shapes
+    without, found = counted(xform.value_and_grad(looped), x, w), counted(xform.value_and_grad(f), x, w)
+    assert {name: found[name] - without[name] for name in again} == again
+
+
+def test_a_carry_is_kept_if_the_policy_keeps_what_it_comes_from():
+    def f(a):
+        return lax.scan(lambda c, _: (xnp.sin(c), None), a, None, 5)[0].sum()
+
+    sines = xform.checkpoint(f, policy=LOOP_POLICIES["sines"])
+    assert kept(sines, x) == ["f64[5,3]"]
+    assert counted(xform.value_and_grad(sines), x)["sin"] == 1  # the loop is not run again
+    assert counted(xform.value_and_grad(xform.checkpoint(f)), x)["sin"] == 2
+    for n in (0, 1):
+        g = xform.checkpoint(lambda a, n=n: lax.scan(lambda c, _: (xnp.sin(c), c), a, None, n)[0].sum(),
+                             policy=LOOP_POLICIES["sines"])  # fmt: skip
+        np.testing.assert_allclose(xform.grad(g)(x), np.cos(x) if n else np.ones(3))

@@ -6,7 +6,7 @@ import pytest
 import xform
 import xform.numpy as xnp
 from xform import lax
-from xform.custom_derivatives import CustomVJPPrimal, SymbolicZero
+from xform.custom_derivatives import CustomVJPPrimal, SymbolicZero, linear_call
 
 x = np.array([0.3, -0.7, 1.9])
 
@@ -350,3 +350,70 @@ ERRORS = [
 def test_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+# linear_call
+
+
+def quotient(x, r):
+    """x**2 / r, whose derivative by one of the x is halved in reverse mode."""
+    return linear_call(lambda r, x: x / r, lambda r, ct: ct / r / 2, r, x) * x
+
+
+def transposed(f, example):
+    return lambda ct: xform.linear_transpose(f, example)(ct)[0]
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
+def test_linear_call(transform):
+    f = transform(quotient)
+    x, r = 3.0, 2.0
+    assert float(f(x, r)) == x**2 / r
+    assert [float(g) for g in xform.grad(f, (0, 1))(x, r)] == [1.5 * x / r, -(x**2) / r**2]
+    assert float(xform.jvp(f, (x, r), (1.0, 10.0))[1]) == 2 * x / r - 10 * x**2 / r**2
+    assert float(xform.linearize(f, x, r)[1](1.0, 10.0)) == 2 * x / r - 10 * x**2 / r**2
+    (xx, xr), (rx, rr) = transform(xform.hessian(f, (0, 1)))(x, r)
+    np.testing.assert_allclose([xx, xr, rx, rr], [1.5 / r, -1.5 * x / r**2, -2 * x / r**2, 2 * x**2 / r**3])
+    y, c = xform.jet(lambda x: f(x, r), (x,), ([1.0, 0.0],))
+    np.testing.assert_allclose([y, *c], [x**2 / r, 2 * x / r, 2 / r])
+    xs = np.arange(1.0, 4.0)
+    np.testing.assert_allclose(xform.vmap(xform.grad(f))(xs, xs), 1.5 * np.ones(3))
+    np.testing.assert_allclose(xform.vmap(xform.grad(f), (0, None))(xs, r), 1.5 * xs / r)
+    np.testing.assert_allclose(xform.grad(lambda x: xform.vmap(f, (None, 0))(x, xs).sum())(x), (1.5 * x / xs).sum())
+    np.testing.assert_allclose(xform.grad(lambda r: xform.vmap(f, (0, None))(xs, r).sum())(r), -(xs**2).sum() / r**2)
+    twice = lambda f: lambda x: f(f(x, r), r)  # noqa: E731
+    slope = 1.5 * x / r * 1.5 * (x**2 / r) / r
+    looped = lambda x: xform.lax.scan(lambda c, _: (f(c, r), None), x, None, 2)[0]  # noqa: E731
+    for g in (twice(f), xform.checkpoint(twice(f)), looped):
+        assert float(transform(xform.grad(g))(x)) == pytest.approx(slope, rel=1e-15)
+
+
+def test_linear_call_of_trees_and_its_transposes():
+    identity = lambda x: linear_call(lambda _, x: x, lambda _, ct: 7.0, (), x)  # noqa: E731
+    values = []
+    f = identity
+    for _ in range(4):
+        values.append(float(f(1.0)))
+        f = transposed(f, 1.0)
+    assert values == [1.0, 7.0, 1.0, 7.0]
+    a, v = np.arange(6.0).reshape(2, 3), np.ones(3)
+
+    def product(a, v):
+        return linear_call(lambda a, x: {"y": a @ x["v"]}, lambda a, ct: {"v": ct["y"] @ a}, a, {"v": v})["y"]
+
+    np.testing.assert_array_equal(xform.jacrev(product, 1)(a, v), a)
+    np.testing.assert_array_equal(xform.jacfwd(product, 1)(a, v), a)
+    np.testing.assert_array_equal(xform.jacrev(product)(a, v)[0], [v, 0 * v])
+
+
+def test_linear_call_errors():
+    divide = lambda r, x: x / r  # noqa: E731
+    for wrong, message in ((lambda r, ct: (ct, ct), "structure"), (lambda r, ct: np.ones(3), r"f64\[\] is needed")):
+        with pytest.raises(TypeError, match=f"linear_call of .*fun_transpose returned something else.*{message}"):
+            xform.grad(lambda x, wrong=wrong: linear_call(divide, wrong, 2.0, x))(1.0)
+    with pytest.raises(TypeError, match="float or complex"):
+        linear_call(divide, divide, 2.0, 1)
+    with pytest.raises(TypeError, match="expected a function"):
+        linear_call(divide, 3, 2.0, 1.0)
+    with pytest.raises(TypeError, match="not linear"):
+        xform.linear_transpose(lambda r: linear_call(divide, divide, r, 1.0), 2.0)(1.0)

@@ -316,5 +316,57 @@ def test_arguments_that_are_left_out():
     _, push = xform.linearize(f, *args, in_nzs=(True, False))
     out = push({"x": 1.0, "y": 1.0}, 1.0)
     assert [float(v) for v in (out["p"], out["q"])] == [5.0, 2.0]
-    with pytest.raises(NotImplementedError, match="saveable_args"):
-        xform.vjp(f, *args, saveable_args=(False, False))
+    for flags in (3, "a", (True,), (True, (True, (True,))), (True, None)):
+        with pytest.raises(ValueError, match="vjp: saveable_args must be a bool, or a tuple"):
+            xform.vjp(f, *args, saveable_args=flags)
+        with pytest.raises(ValueError, match="linearize: in_nzs must be a bool, or a tuple"):
+            xform.linearize(f, *args, in_nzs=flags)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("inner", [lambda f: f, xform.jit], ids=["plain", "of jit"])
+def test_arguments_that_are_not_kept(transform, inner):
+    def f(p, y):
+        return inner(lambda a, y: xnp.sin(a) * y)(p["a"], y)
+
+    p, y, ct = {"a": xnp.arange(3.0), "b": xnp.zeros(1)}, xnp.array([1.0, -2.0, 0.5]), xnp.array([1.0, 2.0, 3.0])
+    expected = xform.vjp(f, p, y)[1](ct)
+
+    def pulled(flags):
+        return transform(lambda p, y: xform.vjp(f, p, y, saveable_args=flags))(p, y)[1]
+
+    def check(pullback):
+        for a, b in zip(xform.tree.leaves(pullback(ct)), xform.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+
+    for _ in range(2):  # the second time operations have plans
+        check(pulled((True, True)))
+        pullback = pulled(False)
+        assert repr(pullback.args_res[1]) == "NotSaveable()"
+        assert repr(pullback.args_res[0]["b"]) == "NotNeeded()"
+        assert not any(np.array_equal(leaf, y) for leaf in xform.tree.leaves(pullback))
+        with pytest.raises(ValueError, match=r"argument [01].* was not kept"):
+            pullback(ct)
+        pullback.args_res[1] = y
+        if "NotSaveable" in repr(pullback.args_res[0]):
+            pullback.args_res[0] = p
+        check(pullback)
+        check(xform.tree.unflatten(*reversed(xform.tree.flatten(pullback))))
+        pullback.args_res = (p, 2 * y)
+        np.testing.assert_allclose(pullback(ct)[0]["a"], 2 * expected[0]["a"])
+        pullback.args_res = (p, y[:2])
+        with pytest.raises(TypeError, match=r"argument 1, f64\[3\], was put back as f64\[2\]"):
+            pullback(ct)
+        pullback.args_res = (p,)
+        with pytest.raises(TypeError, match="args_res must have the structure of the arguments"):
+            pullback(ct)
+    with pytest.raises(AttributeError, match="saveable_args"):
+        xform.vjp(f, p, y)[1].args_res  # noqa: B018
+
+
+def test_numbers_that_are_not_kept():
+    product = xform.jit(lambda x, y: xform.vjp(lambda x, y: x * y, x, y, saveable_args=False)[1])
+    pullback = product(2.0, 3.0)
+    assert xform.tree.leaves(pullback) == []
+    pullback.args_res = [5.0, 6.0]
+    assert [float(ct) for ct in pullback(1.0)] == [6.0, 5.0]

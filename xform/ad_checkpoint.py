@@ -15,6 +15,7 @@ from xform.api.checkpoint import (
 from xform.lax.checkpoint import checkpoint_name, name_p
 
 remat = checkpoint
+checkpoint_name_fwd = checkpoint_name  # derivatives of a named value have no name here in any case
 
 __all__ = [
     "Offloadable",
@@ -22,6 +23,7 @@ __all__ = [
     "Saveable",
     "checkpoint",
     "checkpoint_name",
+    "checkpoint_name_fwd",
     "checkpoint_policies",
     "name_p",
     "print_saved_residuals",

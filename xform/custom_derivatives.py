@@ -11,6 +11,7 @@ from xform.api.custom import (
     custom_jvp,
     custom_vjp,
     custom_vjp_primal_tree_values,
+    linear_call,
     zero_from_primal,
 )
 from xform.lax.custom_calls import custom_jvp_call_p, custom_vjp_call_p
@@ -25,5 +26,6 @@ __all__ = [
     "custom_vjp",
     "custom_vjp_call_p",
     "custom_vjp_primal_tree_values",
+    "linear_call",
     "zero_from_primal",
 ]

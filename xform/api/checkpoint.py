@@ -49,7 +49,8 @@ def checkpoint(
     prevent_cse : bool
         Keep the compiler from noticing, under `jit`, that the same is computed twice.
     policy : ``(primitive, *avals, **params) -> bool``, optional
-        Which operations' results are kept nevertheless: one of `checkpoint_policies`, or your own.
+        Which operations' results are kept nevertheless: one of `checkpoint_policies`, or your own. It is asked about
+        the operations within calls and the bodies of `scan`, too, of which the results of all steps are kept.
     static_argnums, static_argnames : optional
         Arguments that are no arrays; `fun` sees them as they are.
     concrete : bool

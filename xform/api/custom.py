@@ -20,7 +20,7 @@ from xform.core.trace import Tracer
 from xform.core.tree import map as tree_map
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_zero, zero_of
-from xform.lax.custom_calls import Forward, custom_jvp_call_p, custom_vjp_call_p
+from xform.lax.custom_calls import Forward, custom_jvp_call_p, custom_linear_call_p, custom_vjp_call_p
 from xform.lax.shapes import convert
 
 
@@ -422,6 +422,72 @@ class custom_vjp(_Custom):
             wrong = lambda message, where=where: self._error("bwd", f"for {where}: {message}")  # noqa: E731
             out.append(_fit(ct, want, wrong))
         return out
+
+
+@api_boundary
+def linear_call(
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+) -> Any:
+    """Call a linear function that has a transpose by its author: ``fun(residual_args, linear_args)``.
+
+    Reverse mode calls `fun_transpose` in place of what it would derive from `fun`, and if that is transposed again,
+    `fun`. With respect to the residual arguments derivatives are those of `fun` and `fun_transpose`, as written.
+
+    Parameters
+    ----------
+    fun : ``(residual_args, linear_args) -> result``
+        Linear in its second argument.
+    fun_transpose : ``(residual_args, cotangent) -> cotangent of linear_args``
+        Takes a cotangent structured as the result, and gives one structured as `linear_args`.
+    residual_args, linear_args : pytrees of arrays
+
+    Raises
+    ------
+    TypeError
+        If the result of `fun_transpose` doesn't have structure, shapes and dtypes of `linear_args`.
+
+    Examples
+    --------
+    >>> import xform
+    >>> from xform.custom_derivatives import linear_call
+    >>> def halved_backwards(x):
+    ...     return linear_call(lambda r, x: x / r, lambda r, ct: ct / r / 2, 4.0, x)
+    >>> float(halved_backwards(8.0)), float(xform.grad(halved_backwards)(8.0)), float(
+    ...     xform.jvp(halved_backwards, (8.0,), (1.0,))[1])
+    (2.0, 0.125, 0.25)
+    """
+    name = name_of(fun)
+    check_callable("linear_call", fun)
+    check_callable("linear_call", fun_transpose)
+    residuals, residual_tree = flat_arrays("linear_call: residual_args", residual_args)
+    leaves, linear_tree = flat_arrays("linear_call: linear_args", linear_args)
+    avals = [get_aval(x).to_tangent_aval() for x in leaves]
+    n = len(residuals)
+    out_trees: list[Any] = []
+    if any(a.dtype == dtypes.float0 for a in avals):
+        raise TypeError(f"linear_call of {name}: linear functions take float or complex arguments, got {avals}")
+
+    def flat(*xs: Any) -> list[Any]:
+        value = fun(residual_tree.unflatten(xs[:n]), linear_tree.unflatten(xs[n:]))
+        outs, out_tree = flat_arrays(f"result of {name}", value)
+        out_trees[:] = [out_tree]
+        return outs
+
+    def transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        def wrong(message: str) -> TypeError:
+            return TypeError(
+                f"linear_call of {name}: fun_transpose returned something else than linear_args: {message}"
+            )
+
+        found = fun_transpose(residual_tree.unflatten(residuals), out_trees[0].unflatten(cts))
+        try:
+            parts = linear_tree.flatten_up_to(found)
+        except ValueError:
+            raise wrong(f"the structure {tree.structure(found)}, not {linear_tree}") from None
+        return [instantiate(_fit(ct, aval, wrong)) for ct, aval in zip(parts, avals, strict=True)]
+
+    outs = custom_linear_call_p.bind(*residuals, *leaves, call=flat, n_residuals=n, transpose=transpose, name=name)
+    return out_trees[0].unflatten(outs)
 
 
 def custom_gradient(fun: Callable[..., Any] | None = None) -> Any:

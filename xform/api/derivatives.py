@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, flatten, name_of
+from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, flatten, leaf_name, name_of
 from xform.core import dtypes, tree
-from xform.core.array import get_aval
+from xform.core.array import ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.jaxpr import Jaxpr, eval_jaxpr
@@ -273,6 +273,24 @@ def _aval_or_float0(t: Any) -> ShapedArray:
     return get_aval(t)
 
 
+class NotSaveable:
+    """Stands in `Pullback.args_res` for the value of an argument that `vjp` was told not to keep."""
+
+    def __repr__(self) -> str:
+        return "NotSaveable()"
+
+
+class NotNeeded:
+    """Stands in `Pullback.args_res` for the value of an argument that the pullback doesn't need."""
+
+    def __repr__(self) -> str:
+        return "NotNeeded()"
+
+
+tree.register_pytree_node(NotSaveable, lambda _: ((), None), lambda *_: NotSaveable())
+tree.register_pytree_node(NotNeeded, lambda _: ((), None), lambda *_: NotNeeded())
+
+
 class LinearFunction:
     """A function linearized at a point, as `linearize` and `vjp` return it. A pytree whose leaves are the residuals."""
 
@@ -294,7 +312,7 @@ class Pushforward(LinearFunction):
     @api_boundary
     def __call__(self, *tangents: Any) -> Any:
         """Apply to tangents, structured as the arguments of the function were."""
-        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out = self.info
+        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out, _ = self.info
         ts, treedef = flat_arrays("the linearized function", tangents)
         if treedef != in_tree:
             raise TypeError(f"linearize: the tangents' structure must be {in_tree}, got {treedef}")
@@ -306,12 +324,66 @@ class Pushforward(LinearFunction):
 
 
 class Pullback(LinearFunction):
-    """Maps cotangents of the results to cotangents of the inputs."""
+    """Maps cotangents of the results to cotangents of the inputs.
+
+    Attributes
+    ----------
+    args_res : list
+        If `vjp` was given `saveable_args`: for each argument the values in it that are kept as they are for the
+        backward pass, with `NotNeeded` in place of the others, and `NotSaveable` of those that were not to be kept.
+        These have to be put back, by assigning to `args_res` or to entries of it, before the pullback is called.
+    """
+
+    _args: list[Any] | None = None  # once somebody asked for it; it then takes the place of the residuals it stands for
+
+    @property
+    def args_res(self) -> list[Any]:
+        """Values of arguments that are kept: see the class."""
+        if self.info[6] is None:
+            raise AttributeError("vjp: a pullback has args_res if saveable_args was given, if only as (True, ...)")
+        if self._args is None:
+            values: list[Any] = [NotNeeded() for _ in self.info[1]]
+            for at, i in self.info[6]:
+                values[i] = self.consts[at]
+            self._args = list(self.info[0].unflatten(values))
+        return self._args
+
+    @args_res.setter
+    def args_res(self, values: Sequence[Any]) -> None:
+        self._args = list(values)
+
+    def residuals(self) -> list[Any]:
+        """The constants of the program, those that are arguments' values as `args_res` has them now."""
+        if self._args is None:
+            return self.consts
+        try:
+            values = self.info[0].flatten_up_to(tuple(self._args))
+        except ValueError as error:
+            raise TypeError(f"vjp: args_res must have the structure of the arguments: {error}") from None
+        consts = list(self.consts)
+        for at, i in self.info[6]:
+            consts[at] = values[i]
+        return consts
+
+    def _restored(self) -> list[Any]:
+        """`residuals`, all of which must be there."""
+        consts = self.residuals()
+        for at, i in self.info[6]:
+            where = f"vjp: the value of {leaf_name(self.info[0], i, False)}"
+            if isinstance(consts[at], NotSaveable | NotNeeded):
+                raise ValueError(
+                    f"{where} was not kept, as saveable_args says, and has to be put back before the pullback is "
+                    "called: assign it to its attribute args_res"
+                )
+            have, want = get_aval(consts[at]), self.jaxpr.constvars[at].aval
+            if have.shape != want.shape or have.dtype != want.dtype:
+                raise TypeError(f"{where}, {want.str_short()}, was put back as {have.str_short()}")
+        return consts
 
     @api_boundary
     def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
         """Apply to a cotangent, structured as the result of the function was; gives a tuple, one per argument."""
-        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out = self.info
+        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out, _ = self.info
         if len(cotangents) != 1:
             raise TypeError(f"vjp: the pullback takes one argument, structured as the result, got {len(cotangents)}")
         cts, treedef = flat_arrays("the pullback", cotangents[0])
@@ -319,7 +391,8 @@ class Pullback(LinearFunction):
             raise TypeError(f"vjp: the cotangent's structure must be that of the result, {out_tree}, got {treedef}")
         checked = [_check_against("vjp", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
         used = [ct for ct, nz in zip(checked, nonzero_out, strict=True) if nz]
-        outs = iter(reverse.backward_pass(self.jaxpr, self.consts, used))
+        consts = self._restored() if self.info[6] else self.consts
+        outs = iter(reverse.backward_pass(self.jaxpr, consts, used))
         full_outs = [next(outs) if d else Zero(a) for d, a in zip(differentiate, in_avals, strict=True)]
         return in_tree.unflatten([instantiate(ct) for ct in full_outs])
 
@@ -333,20 +406,44 @@ def _check_against(name: str, what: str, t: Any, want: ShapedArray) -> Any:
     return Zero(want) if want.dtype == dtypes.float0 else convert(t, want.dtype)
 
 
-def _flatten_linear(f: LinearFunction) -> tuple[tuple, Any]:
-    return tuple(f.consts), (f.jaxpr, f.info)
+tree.register_pytree_node(
+    Pushforward,
+    lambda f: (tuple(f.consts), (f.jaxpr, f.info)),
+    lambda aux, consts: Pushforward(aux[0], list(consts), aux[1]),
+)
+tree.register_pytree_node(
+    Pullback,
+    lambda f: (tuple(f.residuals()), (f.jaxpr, f.info)),
+    lambda aux, consts: Pullback(aux[0], list(consts), aux[1]),
+)
 
 
-tree.register_pytree_node(Pushforward, _flatten_linear, lambda aux, consts: Pushforward(aux[0], list(consts), aux[1]))
-tree.register_pytree_node(Pullback, _flatten_linear, lambda aux, consts: Pullback(aux[0], list(consts), aux[1]))
+def _flags(what: str, treedef: Any, flags: Any) -> list[bool]:
+    """For each leaf a bool: `flags` is one for all, or has one for each child, whatever the kind of container."""
+    if isinstance(flags, bool | np.bool_):
+        return [bool(flags)] * treedef.num_leaves
+    children = treedef.children()
+    given = () if tree.all_leaves([flags]) else tree.flatten_one_level(flags)[0]
+    if not children or len(given) != len(children):
+        raise ValueError(
+            f"{what} must be a bool, or a tuple of them for each argument, or within it for each part of that; got "
+            f"{flags!r} for {treedef}"
+        )
+    return [f for child, part in zip(children, given, strict=True) for f in _flags(what, child, part)]
+
+
+def _identity(x: Any) -> int:
+    """The same for one array and for another that shares its memory as a whole."""
+    host = x._host if type(x) is ArrayImpl else None
+    return id(x if host is None else host)
 
 
 def _linearized(
-    name: str, fun: Any, primals: tuple, has_aux: bool, in_nzs: Any
+    name: str, fun: Any, primals: tuple, has_aux: bool, in_nzs: Any, saveable: Any = True
 ) -> tuple[Any, Any, Jaxpr, list[Any], tuple]:
     check_callable(name, fun)
     leaves, treedef = flat_arrays(name, primals)
-    wanted = [True] * len(leaves) if in_nzs is None else tree.flatten_axes(f"{name} in_nzs", treedef, tuple(in_nzs))
+    wanted = _flags(f"{name}: in_nzs", treedef, True if in_nzs is None else in_nzs)
     trees: list[Any] = []
 
     def flat(*xs: Any) -> list[Any]:
@@ -372,8 +469,17 @@ def _linearized(
     jaxpr.is_tape = True
     in_avals = tuple(get_aval(x).to_tangent_aval() for x in leaves)
     out_avals = tuple(get_aval(x).to_tangent_aval() for x in found.outs[:n])
-    info = (treedef, in_avals, tuple(differentiate), out_tree, out_avals, tuple(nonzero_out))
-    return out_tree.unflatten(found.outs[:n]), aux_tree.unflatten(found.outs[n:]), jaxpr, found.consts, info
+    consts, arguments = found.consts, None
+    if saveable is not True:
+        keep = _flags(f"{name}: saveable_args", treedef, saveable)
+        # Operations that have a plan keep their residuals to themselves: here all are to be constants of the program.
+        jaxpr, consts = trace_to_jaxpr(lambda *ts: eval_jaxpr(jaxpr, found.consts, *ts), jaxpr.in_avals, jaxpr.name)
+        where = {_identity(x): i for i, x in reversed(list(enumerate(leaves)))}
+        arguments = tuple((at, where[key]) for at, c in enumerate(consts) if (key := _identity(c)) in where)
+        for at, i in arguments:
+            consts[at] = consts[at] if keep[i] else NotSaveable()
+    info = (treedef, in_avals, tuple(differentiate), out_tree, out_avals, tuple(nonzero_out), arguments)
+    return out_tree.unflatten(found.outs[:n]), aux_tree.unflatten(found.outs[n:]), jaxpr, consts, info
 
 
 @api_boundary
@@ -382,7 +488,7 @@ def vjp(
     *primals: Any,
     has_aux: bool = False,
     reduce_axes: Sequence[Any] = (),
-    saveable_args: Any = None,
+    saveable_args: Any = True,
     in_nzs: Any = None,
 ) -> Any:
     """Value of `fun` and its pullback, the function from cotangents of the result to cotangents of the arguments.
@@ -397,6 +503,10 @@ def vjp(
         Whether `fun` returns a pair of its result and auxiliary data.
     in_nzs : tuple of bools, or of pytrees of them, optional
         Which arguments are differentiated, by default all; the cotangents of the others are zero.
+    saveable_args : bool, or tuple of bools, or of pytrees of them
+        Which arguments' values may be kept for the backward pass. The pullback comes without those of the others, such
+        as weights that are there anyway and are not to leave `jit` with it; they have to be put back, by assigning to
+        its attribute `args_res`, before it is called. (Values of rank 0 are part of the program outside `jit`.)
 
     Returns
     -------
@@ -408,12 +518,21 @@ def vjp(
     >>> out, pullback = xform.vjp(lambda x, y: x * y, 3.0, 4.0)
     >>> [float(ct) for ct in pullback(1.0)]
     [4.0, 3.0]
+
+    A pullback without the values of the second argument:
+
+    >>> import xform.numpy as xnp
+    >>> weights = xnp.array([2.0, 3.0])
+    >>> out, pullback = xform.jit(lambda x, w: xform.vjp(xnp.dot, x, w, saveable_args=(True, False)))(weights, weights)
+    >>> pullback.args_res
+    [Array([2., 3.], dtype=float64), NotSaveable()]
+    >>> pullback.args_res[1] = weights
+    >>> pullback(1.0)[0].tolist()
+    [2.0, 3.0]
     """
     if reduce_axes:
         raise NotImplementedError("vjp: reduce_axes is not supported")
-    if saveable_args is not None:
-        raise NotImplementedError("vjp: saveable_args is not supported; see checkpoint")
-    out, aux, jaxpr, consts, info = _linearized("vjp", fun, primals, has_aux, in_nzs)
+    out, aux, jaxpr, consts, info = _linearized("vjp", fun, primals, has_aux, in_nzs, saveable_args)
     pullback = Pullback(jaxpr, consts, info)
     return (out, pullback, aux) if has_aux else (out, pullback)
 

@@ -202,6 +202,9 @@ class Primitive:
         For cotangents that are marked (see `interpreters.marks`).
     batch : (axis, args, dims, **params) -> (out, dims out)
         On operands with an additional axis at `dims` (None: not batched).
+    recompute : (equation, keep, wanted) -> (kept variables, equation or None, equation), optional
+        For operations with programs inside, of which `keep` chooses equations: what of the results, and of more
+        results, is kept; how the wanted ones are computed again from that; the equation with more results.
     depends : (aval or avals, operands, **params) -> matrices or results, optional
         Which elements depend on which: see `interpreters.dependencies`.
     lower : (ctx, *operands, **params) -> result name or list
@@ -219,6 +222,7 @@ class Primitive:
     batch: Callable[..., Any]
     lower: Callable[..., Any]
     dce: Callable[..., Any]
+    recompute: Callable[..., Any]
     depends: Callable[..., Any]
 
     multiple_results = False

@@ -8,8 +8,8 @@ May import: `xform.core`, `interpreters.passes`, `interpreters.reverse`.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from xform.core.jaxpr import Atom, ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr
 from xform.interpreters import passes
@@ -18,38 +18,59 @@ from xform.interpreters.reverse import LinearizedJaxpr, linearize_jaxpr
 Keep = Callable[[Eqn], bool]
 
 
-def rematerialize(split: LinearizedJaxpr, keep: Keep) -> LinearizedJaxpr:
+class Recomputation(NamedTuple):
+    """What is kept of a program, and how the rest is computed again.
+
+    `kept`: variables, by id, inputs among them. `again`: equations that lead from them to what is wanted. `eqns`: the
+    program's own equations, of which some may have more results than before.
+    """
+
+    kept: dict[int, Var]
+    again: list[Eqn]
+    eqns: list[Eqn]
+
+
+def recompute(jaxpr: Jaxpr, wanted: Iterable[Atom], keep: Keep, inside: bool) -> Recomputation:
+    """How to get the variables `wanted` once more, if only results of the equations that `keep` chooses are kept.
+
+    With `inside` these are also looked for within loops: see `Primitive.recompute`.
+    """
+    needed = {id(v): v for v in wanted if type(v) is not Literal}
+    kept: dict[int, Var] = {}
+    again: list[Eqn] = []
+    eqns = list(jaxpr.eqns)
+    for i, eqn in reversed(list(enumerate(eqns))):
+        results = [needed.pop(id(v), None) for v in eqn.outvars]
+        if all(v is None for v in results):
+            continue
+        if inside and eqn.primitive.has("recompute"):
+            mine, repeated, eqns[i] = eqn.primitive.recompute(eqn, keep, [v is not None for v in results])
+        elif keep(eqn):
+            mine, repeated = [v for v in results if v is not None], None
+        else:
+            mine, repeated = [], eqn
+        kept |= {id(v): v for v in mine}
+        if repeated is not None:
+            again.append(repeated)
+            needed |= {id(v): v for v in repeated.invars if type(v) is not Literal and id(v) not in kept}
+    return Recomputation(kept | needed, again[::-1], eqns)  # type: ignore[arg-type]
+
+
+def rematerialize(split: LinearizedJaxpr, keep: Keep, inside: bool = False) -> LinearizedJaxpr:
     """The same program with other residuals: inputs, and results of the equations that `keep` chooses.
 
     Of these, what is needed to compute the old residuals again, which the linear program now does.
     """
     forward = split.forward.jaxpr
-    n_out = len(split.nonzero_out)
     found: list[Atom] = [*forward.invars, *forward.outvars]
     old = [found[i] for i in split.residuals]
-    producers = {id(v): eqn for eqn in forward.eqns for v in eqn.outvars}
-    again: set[int] = set()  # equations, by id
-    kept: dict[int, Var] = {}
-    wanted = [v for v in old if type(v) is not Literal]
-    while wanted:
-        var: Any = wanted.pop()
-        eqn = producers.get(id(var))
-        if id(var) in kept or (eqn is not None and id(eqn) in again):
-            continue
-        if eqn is None or keep(eqn):
-            kept[id(var)] = var
-        else:
-            again.add(id(eqn))
-            wanted += [v for v in eqn.invars if type(v) is not Literal]
-    if not again:
-        return split
-    return _with_residuals(split, old, n_out, kept, [eqn for eqn in forward.eqns if id(eqn) in again])
+    plan = recompute(forward, old, keep, inside)
+    return _with_residuals(split, old, plan) if plan.again else split
 
 
-def _with_residuals(
-    split: LinearizedJaxpr, old: Sequence[Atom], n_out: int, kept: dict[int, Var], again: Sequence[Eqn]
-) -> LinearizedJaxpr:
+def _with_residuals(split: LinearizedJaxpr, old: Sequence[Atom], plan: Recomputation) -> LinearizedJaxpr:
     forward, linear = split.forward.jaxpr, split.linear.jaxpr
+    n_out, kept = len(split.nonzero_out), plan.kept
     where = {id(v): i for i, v in reversed(list(enumerate([*forward.invars, *forward.outvars[:n_out]])))}
     outvars = list(forward.outvars[:n_out])
     for key, var in kept.items():
@@ -59,7 +80,7 @@ def _with_residuals(
     # The linear program refers to the forward program's variables where it had residuals as inputs.
     n_old = len(old)
     renamed: dict[int, Atom] = {id(v): atom for v, atom in zip(linear.invars[:n_old], old, strict=True)}
-    eqns = [*again, *[eqn.replace(invars=[renamed.get(id(v), v) for v in eqn.invars]) for eqn in linear.eqns]]
+    eqns = [*plan.again, *[eqn.replace(invars=[renamed.get(id(v), v) for v in eqn.invars]) for eqn in linear.eqns]]
     new_linear = Jaxpr(
         linear.constvars,
         [*kept.values(), *linear.invars[n_old:]],
@@ -67,7 +88,7 @@ def _with_residuals(
         eqns,
         linear.name,
     )
-    new_forward = Jaxpr(forward.constvars, forward.invars, outvars, forward.eqns, forward.name)
+    new_forward = Jaxpr(forward.constvars, forward.invars, outvars, plan.eqns, forward.name)
     return LinearizedJaxpr(
         ClosedJaxpr(_without_dead_code(new_forward), split.forward.consts),
         ClosedJaxpr(new_linear, split.linear.consts),

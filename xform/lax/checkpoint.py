@@ -71,7 +71,7 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, **par
 
 @cached_on_jaxpr
 def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr without calls, into which a policy couldn't see."""
+    """The jaxpr without calls, into which a policy couldn't see; in the bodies of loops as well."""
 
     def evaluate(jaxpr: Any, consts: Sequence[Any], *args: Any) -> list[Any]:
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
@@ -84,7 +84,10 @@ def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
                 inner = eqn.params["jaxpr"]
                 outs = evaluate(inner.jaxpr, inner.consts, *values)
             else:
-                out = eqn.primitive.bind(*values, **eqn.params)
+                params = eqn.params
+                if eqn.primitive.has("recompute"):
+                    params = {**params, "jaxpr": _inlined(params["jaxpr"])}
+                out = eqn.primitive.bind(*values, **params)
                 outs = out if eqn.primitive.multiple_results else [out]
             env.update({id(v): o for v, o in zip(eqn.outvars, outs, strict=True)})
         return [read(v) for v in jaxpr.outvars]
@@ -109,7 +112,7 @@ def split_by_policy(closed: ClosedJaxpr, nonzero: tuple[bool, ...], policy: Poli
     def keep(eqn: Eqn) -> bool:
         return bool(policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params))
 
-    return rematerialize(linearize_jaxpr(_inlined(closed), nonzero), keep)
+    return rematerialize(linearize_jaxpr(_inlined(closed), nonzero), keep, inside=True)
 
 
 def _linearize(

@@ -20,7 +20,7 @@ from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters import batching, forward, host
 from xform.interpreters.reverse import Tape, transpose_jaxpr
 from xform.interpreters.staging import StagingTrace, trace_to_closed
-from xform.interpreters.tangents import Zero, instantiate, is_zero, zero_of
+from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
 from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import moveaxis
 
@@ -48,15 +48,18 @@ class CustomCall(Primitive):
 
     remembers_types = False
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, on_tape: bool = False):
         super().__init__(name, multiple_results=True)
+        self.on_tape = (
+            on_tape  # whether the tape of reverse mode has it as an operation, rather than what it consists of
+        )
         self.abstract_eval = lambda *avals, call, **params: _closed(call, avals).out_avals
         self.host = lambda *args, call, **params: host.host_function(call)(*args)
         self.lower = lambda ctx, *args, call, **params: ctx.call(call, args)
 
     def bind(self, *args: Any, call: Any, n_consts: int = 0, **params: Any) -> list[Any]:
         trace = innermost_trace(args)
-        if trace is None or isinstance(trace, Tape):
+        if trace is None or (isinstance(trace, Tape) and not self.on_tape):
             return apply(call, args)
         if isinstance(trace, StagingTrace) and not isinstance(call, ClosedJaxpr):
             call, consts = trace_to_closed(call, [get_aval(a) for a in args], params["name"])
@@ -329,3 +332,75 @@ def _linear_transpose(cts: Sequence[Any], *args: Any, bwd: Any, perturbed: Seque
 custom_linear_p = CustomLinear("custom_linear", multiple_results=True)
 custom_linear_p.abstract_eval = lambda *avals, out_avals, **params: list(out_avals)
 custom_linear_p.transpose = _linear_transpose
+
+
+# Linear functions with transposes.
+#
+# Operands are residuals, then what the function is linear in; ``transpose(residuals, cotangents) -> cotangents`` of the
+# latter.
+
+
+def _linear_call_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
+    """The function of the tangents; of those of residuals, the derivative of the function."""
+    n = params["n_consts"] + params["n_residuals"]
+    outs = custom_linear_call_p.bind(*primals, **params)
+    tangents: list[Any] = [zero_of(o) for o in outs]
+    if not all(is_zero(t) for t in ts[n:]):
+        tangents = custom_linear_call_p.bind(*primals[:n], *map(instantiate, ts[n:]), **params)
+    if not all(is_zero(t) for t in ts[:n]):
+        _, more = forward.jvp(lambda *xs: apply(params["call"], [*xs, *primals[n:]]), primals[:n], ts[:n])
+        tangents = [add_tangents(t, m) for t, m in zip(tangents, more, strict=True)]
+    return outs, tangents
+
+
+def _linear_call_transpose(
+    cts: Sequence[Any], *args: Any, call: Any, n_consts: int, n_residuals: int, transpose: Any, name: str
+) -> list[Any]:
+    """The transpose as a linear function, whose transpose is the function."""
+    n = n_consts + n_residuals
+    if any(is_linear(a) for a in args[:n]):
+        raise TypeError(f"linear_call of {name}: it is being transposed with respect to its residual arguments")
+
+    def transposed(*xs: Any) -> list[Any]:
+        return list(transpose(xs[n_consts:n], xs[n:]))
+
+    outs = custom_linear_call_p.bind(
+        *args[:n],
+        *map(instantiate, cts),
+        call=transposed,
+        n_residuals=n,
+        transpose=lambda residuals, cts: apply(call, [*residuals, *cts]),
+        name=name,
+    )
+    return [*[None] * n, *[ct if is_linear(a) else None for a, ct in zip(args[n:], outs, strict=True)]]
+
+
+def _linear_call_batch(
+    axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, call: Any, n_consts: int, n_residuals: int,
+    transpose: Any, name: str,
+) -> Any:  # fmt: skip
+    own = dims[n_consts:]
+
+    def batched_call(*xs: Any) -> list[Any]:
+        return _batched(lambda *ys: apply(call, ys), xs, dims, axis)
+
+    def batched_transpose(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        def flat(*xs: Any) -> list[Any]:
+            return list(transpose(xs[:n_residuals], xs[n_residuals:]))
+
+        outs = _batched(flat, [*residuals, *cts], [*own[:n_residuals], *[0] * len(cts)], axis)
+        return [_place(ct, d, axis) for ct, d in zip(outs, own[n_residuals:], strict=True)]
+
+    outs = custom_linear_call_p.bind(
+        *args, call=batched_call, n_consts=n_consts, n_residuals=n_residuals, transpose=batched_transpose, name=name
+    )
+    return outs, [0] * len(outs)
+
+
+custom_linear_call_p = CustomCall("linear_call", on_tape=True)
+custom_linear_call_p.jvp = _linear_call_jvp
+custom_linear_call_p.push = lambda primals, ts, *, call, **params: forward.push(
+    lambda *xs: apply(call, xs), primals, ts
+)
+custom_linear_call_p.transpose = _linear_call_transpose
+custom_linear_call_p.batch = _linear_call_batch

@@ -97,7 +97,10 @@ def _log_base(name: str, factor: float) -> Any:
     def function(x: Any) -> Any:
         (x,) = promote_inexact(name, x)
         y = tr.log_p.bind(x)
-        return ar.div_p.bind(y, constant(y, factor))
+        if not is_complex(y):
+            return ar.div_p.bind(y, constant(y, factor))
+        parts = [p.bind(y) for p in (ar.real_p, ar.imag_p)]  # a division of complex numbers makes NaN of infinities
+        return ar.complex_p.bind(*(ar.div_p.bind(part, constant(part, factor)) for part in parts))
 
     return function
 

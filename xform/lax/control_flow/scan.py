@@ -7,6 +7,7 @@ May import: `lax.control_flow.common`, the other modules of `lax`.
 
 import operator
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import api_boundary
-from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Var
 from xform.core.trace import evaluate
 from xform.interpreters import execution, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
-from xform.interpreters.residuals import choose_residuals
+from xform.interpreters.residuals import choose_residuals, recompute
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
@@ -386,6 +387,61 @@ def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
     return eqn.replace(invars=invars, outvars=outvars, params=params), still_used
 
 
+def _recompute(eqn: Eqn, keep: Callable[[Eqn], bool], wanted: list[bool]) -> tuple[list[Var], Eqn | None, Eqn]:
+    """What is kept within the body becomes a result, stacked; the scan that computes again has it among its xs.
+
+    The carry before a step is kept if it may be as a result of the step before. Else it is computed again, from the
+    first one, where anything depends on it.
+    """
+    p, body = eqn.params, eqn.params["jaxpr"].jaxpr
+    num_consts, num_carry = p["num_consts"], p["num_carry"]
+    n_c = num_consts + num_carry
+    carries = body.invars[num_consts:n_c]
+    producers = {id(v): e for e in body.eqns for v in e.outvars}
+    found = [producers.get(id(v)) for v in body.outvars[:num_carry]]
+    may_keep = [e is not None and not e.primitive.has("recompute") and keep(e) for e in found]
+    again = [w and not k for w, k in zip(wanted[:num_carry], may_keep, strict=True)]  # carries
+    while True:
+        plan = recompute(body, compress(body.outvars, [*again, *wanted[num_carry:]]), keep, inside=True)
+        grown = [a or (id(v) in plan.kept and not k) for a, v, k in zip(again, carries, may_keep, strict=True)]
+        if grown == again:
+            break
+        again = grown
+    inputs = {id(v) for v in [*body.constvars, *body.invars]} - {id(v) for v in compress(carries, may_keep)}
+    saved = {key: v for key, v in plan.kept.items() if key not in inputs}
+    # The stacks of what is saved: results that there are already, or new ones.
+    stacks = {id(v): stack for v, stack in zip(body.outvars[num_carry:], eqn.outvars[num_carry:], strict=True)}
+    more = {key: v for key, v in saved.items() if key not in stacks}
+    stacks |= {key: Var(None, v.aval.update(shape=(p["length"], *v.aval.shape))) for key, v in more.items()}
+    forward = eqn.replace(
+        params={**p, "jaxpr": _body_of(eqn, body.invars, [*body.outvars, *more.values()], plan.eqns)},
+        outvars=[*eqn.outvars, *[stacks[key] for key in more]],
+    )
+    again += [w and id(v) not in saved for w, v in zip(wanted[num_carry:], body.outvars[num_carry:], strict=True)]
+    kept = [v for v, w, a in zip(eqn.outvars, wanted, again, strict=True) if w and not a]
+    kept += [stacks[key] for key in saved]
+    if not any(again):
+        return kept, None, forward
+    used = [id(v) in plan.kept for v in body.invars]
+    used[num_consts:n_c] = again[:num_carry]
+    invars, outvars = [*compress(body.invars, used), *saved.values()], list(compress(body.outvars, again))
+    repeated = eqn.replace(
+        invars=[*compress(eqn.invars, used), *[stacks[key] for key in saved]],
+        outvars=list(compress(eqn.outvars, again)),
+        params={
+            **p, "jaxpr": _body_of(eqn, invars, outvars, plan.again), "num_consts": sum(used[:num_consts]),
+            "num_carry": sum(again[:num_carry]),
+        },
+    )  # fmt: skip
+    return kept, repeated, forward
+
+
+def _body_of(eqn: Eqn, invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Eqn]) -> ClosedJaxpr:
+    """The body of a scan with other inputs, results and equations."""
+    closed = eqn.params["jaxpr"]
+    return ClosedJaxpr(Jaxpr(closed.jaxpr.constvars, invars, outvars, eqns, closed.jaxpr.name), closed.consts)
+
+
 scan_p = CallPrimitive("scan", _run)
 scan_p.abstract_eval = _types
 scan_p.host = _host
@@ -395,6 +451,7 @@ scan_p.transpose = _transpose
 scan_p.batch = _batch
 scan_p.lower = _lower
 scan_p.dce = _dce
+scan_p.recompute = _recompute
 
 
 @api_boundary
