@@ -357,9 +357,9 @@ def histogramdd(
         columns = [array_of("histogramdd", x, "sample") for x in sample]
     else:
         table = array_of("histogramdd", sample, "sample")
-        if table.ndim != 2:
-            raise ValueError(f"numpy.histogramdd: sample must have two axes, got {shown(table)}")
-        columns = list(manipulation.unstack(table, axis=1))
+        if table.ndim not in (1, 2):
+            raise ValueError(f"numpy.histogramdd: sample must have one or two axes, got {shown(table)}")
+        columns = [table] if table.ndim == 1 else list(manipulation.unstack(table, axis=1))
     d = len(columns)
     each = list(bins) if is_several(bins) else [bins] * d
     ranges = [None] * d if range is None else list(range)
