@@ -160,7 +160,7 @@ class Buffer(Memory):
     def layout(self) -> np.ndarray | None:
         if type(self.value) is np.ndarray:
             return self.value
-        return np.empty(self.value.shape, self.value.dtype) if self.in_order else None
+        return np.zeros(self.value.shape, self.value.dtype) if self.in_order else None
 
 
 class View(Memory):

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from xform.core.array import Array
-from xform.numpy_functions.arrays import NumpyArray, Value
+from xform.core.trace import Tracer
+from xform.numpy_functions.arrays import NumpyArray, Value, lift
 from xform.numpy_functions.memory import Buffer
 from xform.numpy_functions.operations import Operation, operation_of, to_xform, words, write_result
 
@@ -48,11 +49,13 @@ def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable
 
     def forward(self: Value, other: Any) -> Any:
         a = self.read()
-        kind = type(other)
-        b = other.memory.read() if kind is NumpyArray else other
-        if type(a) is np.ndarray and type(b) in _NUMBERS:
-            out = known(a, b)
-            return NumpyArray(Buffer(out)) if type(out) is np.ndarray else out
+        b = other.read() if isinstance(other, Value) else other
+        if type(a) is np.ndarray:
+            if type(b) in _NUMBERS:
+                out = known(a, b)
+                return NumpyArray(Buffer(out)) if type(out) is np.ndarray else out
+        elif a.ndim < 2 and (type(b) is float or (isinstance(b, Tracer) and b.ndim < 2 and b.dtype == a.dtype)):
+            return lift(known(a, b))  # nothing to promote, and one layout
         return operation(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def backward(self: Value, other: Any) -> Any:
