@@ -23,6 +23,7 @@ from xform.lax.arithmetic import (
     add,
     add_p,
     complex,
+    complex_p,
     conj,
     div,
     div_p,
@@ -40,7 +41,7 @@ from xform.lax.arithmetic import (
     zero_product_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
+from xform.lax.families import KINDS, apply, compare, complex_apart, constant, elementwise, lower_symmetric
 from xform.lax.powers import one_minus_square_p, power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 from xform.lax.vector_math import vectorized
@@ -65,11 +66,13 @@ exp2_p = elementwise(
 )
 
 
+@complex_apart(np.expm1)
 def _expm1_host(x: Any) -> Any:
     out = np.expm1(x)
-    if x.dtype.kind != "c":
+    if x.all() and np.isfinite(x).all():
         return out
-    return np.where(np.isfinite(x.real), out, np.exp(x) - 1)[()]  # NumPy's multiplies infinities by 0
+    out = np.where(np.isfinite(x.real), out, np.exp(x) - 1)  # NumPy's multiplies infinities by 0
+    return complex_p.host(out.real + 0, out.imag)[()]  # of -0 + 0j it is 0 + 0j in the array API standard
 
 
 def _expm1_complex(z: Any) -> Any:
@@ -115,15 +118,12 @@ log2_p = elementwise(
 )
 
 
+@complex_apart(np.log1p)
 def _log1p_host(x: Any) -> Any:
-    if x.dtype.kind != "c":
-        return np.log1p(x)
     # NumPy's loses the real part of small numbers.
     a, b = x.real, x.imag
-    out = np.empty_like(x)
-    out.real = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.hypot(1 + a, b)))
-    out.imag = np.arctan2(b, 1 + a)
-    return out[()]
+    modulus = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.hypot(1 + a, b)))
+    return complex_p.host(modulus, np.arctan2(b, 1 + a))[()]
 
 
 def _log1p(x: Any) -> Any:
@@ -317,9 +317,29 @@ cos_p = elementwise(
     lower_complex=lower_as(lambda z: conj(_parts(cos, cosh, sin, sinh, real(z), imag(z)))),
 )
 
+# Where tan(x + jy) tends to ±j, or tanh(x + jy) to ±1, the other part is a zero with the sign of x, or y, in the array
+# API standard; in C it has that of sin 2x, or sin 2y.
+
+
+@complex_apart(np.tan)
+def _tan_host(x: Any) -> Any:
+    out = np.tan(x)
+    if not np.isinf(x).any():
+        return out
+    return complex_p.host(np.where(np.isinf(x.imag), np.copysign(out.real, x.real), out.real), out.imag)[()]
+
+
+@complex_apart(np.tanh)
+def _tanh_host(x: Any) -> Any:
+    out = np.tanh(x)
+    if not np.isinf(x).any():
+        return out
+    return complex_p.host(out.real, np.where(np.isinf(x.real), np.copysign(out.imag, x.imag), out.imag))[()]
+
+
 tan_p = elementwise(
     "tan",
-    np.tan,
+    _tan_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, _one_plus_square(ans)),
     lower=vectorized("tan", "tan"),
@@ -410,9 +430,10 @@ cosh_p = elementwise(
     widen=True,
 )
 
+
 tanh_p = elementwise(
     "tanh",
-    np.tanh,
+    _tanh_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, one_minus_square_p.bind(ans)),
     lower="tanh",
