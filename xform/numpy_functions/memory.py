@@ -46,7 +46,7 @@ def constant(value: np.ndarray, foreign: bool = False) -> Array:
             f"numpy_function: an array of dtype {value.dtype} can't hold or meet traced values; use a dtype of numbers"
         )
     if state.trace is not None and value.size > 1 and (first := value.flat[0]) == first and (value == first).all():
-        return xnp.full(value.shape, first, value.dtype)
+        return xnp.full(value.shape, first, dtypes.canonicalize_dtype(value.dtype))
     return own(value) if foreign else ArrayImpl(host_value(value))
 
 
