@@ -256,6 +256,19 @@ class Window(View):
         same = a is b and axes == other_axes
         return same and all(p is q or (is_concrete((p, q)) and p == q) for p, q in zip(places, others, strict=True))
 
+    def combine(self, method: str, value: Any) -> bool:
+        """An operator in place, as a method of ``x.at[index]``; False if it has to be read, combined and written."""
+        memory, places, axes = self.resolved()
+        x = memory.read()
+        straight = list(axes) == [k for k, p in enumerate(places) if type(p) is range]
+        if type(memory) is not Buffer or not straight or type(x) is np.ndarray or x.dtype.kind not in "fc":
+            return False
+        if type(value) not in (int, float) and value.dtype != x.dtype:
+            return False
+        self.check()
+        memory.assign(getattr(x.at[_index_of(places, x.shape)], method)(value))
+        return True
+
     def write(self, index: Any, value: Any) -> None:
         if type(self.read()) is np.ndarray and is_concrete((value, index)):
             self.check()

@@ -66,7 +66,7 @@ _WITHOUT_MEANING = frozenset(["order", "subok", "casting", "like"])
 #: Types of functions that a user may give to one of NumPy's.
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 #: Methods of ``x.at[i]`` for ``ufunc.at``.
-_AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "power": "power",
+AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "power": "power",
        "minimum": "min", "maximum": "max"}  # fmt: skip
 
 
@@ -440,7 +440,7 @@ class _At(Operation):
         a.memory.check()
         if not is_traced(args):
             return self.function(a.memory.writable(), *map(to_numpy, [index, *values]))
-        method = _AT.get(self.name.split(".")[0])
+        method = AT.get(self.name.split(".")[0])
         if method is None or len(values) != 1:
             return self._counterpart(args)
         a.memory.write(Ellipsis, getattr(a.export().at[to_xform(index)], method)(to_xform(values[0])))
