@@ -99,6 +99,10 @@ class Memory:
         value = self.read()
         return value if isinstance(value, Array) else constant(value, self.lend())
 
+    def combine(self, method: str, value: Any) -> bool:
+        """An operator in place, as a method of ``x.at[index]``; False if it has to be read, combined and written."""
+        return False
+
     def write(self, index: Any, value: Any) -> None:
         """``memory[index] = value``."""
         self.check()
@@ -257,7 +261,6 @@ class Window(View):
         return same and all(p is q or (is_concrete((p, q)) and p == q) for p, q in zip(places, others, strict=True))
 
     def combine(self, method: str, value: Any) -> bool:
-        """An operator in place, as a method of ``x.at[index]``; False if it has to be read, combined and written."""
         memory, places, axes = self.resolved()
         x = memory.read()
         straight = list(axes) == [k for k, p in enumerate(places) if type(p) is range]

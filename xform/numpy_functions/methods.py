@@ -15,7 +15,7 @@ import numpy as np
 from xform.core.array import Array
 from xform.core.trace import Tracer
 from xform.numpy_functions.arrays import NumpyArray, Value, lift
-from xform.numpy_functions.memory import Buffer, Window
+from xform.numpy_functions.memory import Buffer
 from xform.numpy_functions.operations import AT, Operation, operation_of, to_xform, words, write_result
 
 _BINARY = {
@@ -73,8 +73,7 @@ def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable
             ufunc(memory.writable(), b, out=memory.writable())
         elif isinstance(other, _OPERANDS):
             method = AT.get(ufunc.__name__)
-            combines = type(memory) is Window and method and not isinstance(other, list | tuple)
-            if combines and memory.combine(method, to_xform(other)):
+            if method and not isinstance(other, list | tuple) and memory.combine(method, to_xform(other)):
                 return self
             result = operation(self, other)
             write_result(ufunc.__name__, self, to_xform(result))
