@@ -82,9 +82,11 @@ def name_function(error: Exception, function: Callable[..., Any]) -> None:
     name = function.__name__
     if name.startswith("_") or ".updates" in function.__module__:
         return
+    own = name
+    if package == ["numpy"]:
+        own = _SUBMODULES.get(function.__module__.rpartition(".")[2], "") + function.__qualname__
     leading = _LEADING.match(message)
     if leading and package == ["numpy"]:
-        own = _SUBMODULES.get(function.__module__.rpartition(".")[2], "") + function.__qualname__
         named = leading[1] == "numpy" and f".{leading[2]}".endswith(f".{own}")
         if named:
             return
@@ -92,7 +94,7 @@ def name_function(error: Exception, function: Callable[..., Any]) -> None:
     elif type(error) in (TypeError, ValueError, IndexError, OverflowError) and not (
         _NAMED.search(message) or re.search(rf"\b{name}\b", message)
     ):
-        message = f"{package[0]}.{name}: {message}"
+        message = f"{package[0]}.{own}: {message}"
     else:
         return
     traceback = error.__traceback__

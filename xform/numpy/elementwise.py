@@ -22,6 +22,7 @@ from xform.numpy.fast import REFUSALS, with_keywords
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
+    concrete,
     fit,
     no_out,
     operand,
@@ -190,6 +191,20 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 def _same(x: Array, value: Any) -> Array:
     return convert(array_of("nan_to_num", value), x.dtype)
+
+
+@api_boundary
+def real_if_close(a: Any, tol: float = 100) -> Array:
+    """The real parts, if all imaginary ones are below `tol` (counted in epsilons if it is above 1).
+
+    That depends on values, so a complex array must be known.
+    """
+    a = array_of("real_if_close", a)
+    if a.dtype.kind != "c":
+        return a
+    values = concrete("real_if_close", a, "a", "Its values decide whether the result is complex: use real.")
+    limit = tol * dtypes.finfo(a.dtype).eps if tol > 1 else tol
+    return a.real if np.all(np.abs(values.imag) < limit) else a
 
 
 # ---- Rounding, and parts of numbers ------------------------------------------------------------------------

@@ -143,6 +143,9 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype, casting)], 0)
 
 
+row_stack = vstack
+
+
 @api_boundary
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the second axis; vectors along their only one."""

@@ -22,6 +22,7 @@ from xform.numpy.promotion import (
     array_of,
     arrays_of,
     canonical_axis,
+    cast_all,
     is_concrete,
     no_out,
     promote,
@@ -89,6 +90,36 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     rank = manipulation.ravel(mask).astype(dtypes.default_int()).cumsum() - 1
     chosen = manipulation.reshape(convert(vals[rank % vals.size], arr.dtype), arr.shape)
     return where(mask, chosen, arr)
+
+
+@api_boundary
+def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
+    """A copy where elements under the mask are replaced by the values at the same places in a row, repeated as needed.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.putmask(xnp.arange(4), xnp.array([True, False, True, True]), xnp.array([7, 8]), inplace=False).tolist()
+    [7, 1, 7, 8]
+    """
+    _no_inplace("putmask", inplace)
+    a, mask = array_of("putmask", a), array_of("putmask", mask, "mask")
+    values = manipulation.ravel(array_of("putmask", values, "values"))
+    if mask.shape != a.shape:
+        raise ValueError(f"numpy.putmask: mask must have the shape of a, got {shown(mask)} and {shown(a)}")
+    if not values.size:
+        return a
+    return where(mask if mask.dtype == bool else mask != 0, manipulation.resize(convert(values, a.dtype), a.shape), a)
+
+
+@api_boundary
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True, *, inplace: bool = True) -> Array:
+    """A copy of `dst` with the elements of `src`, broadcast, where the condition holds."""
+    _no_inplace("copyto", inplace)
+    dst, src = array_of("copyto", dst, "dst"), array_of("copyto", src, "src")
+    (src,) = cast_all("copyto", [src], dst.dtype, casting)
+    src, mask = manipulation.broadcast_to(src, dst.shape), array_of("copyto", where, "where")
+    return select_n_p.bind(manipulation.broadcast_to(mask if mask.dtype == bool else mask != 0, dst.shape), dst, src)
 
 
 @api_boundary

@@ -169,7 +169,7 @@ imag = unary("imag", "Imaginary part; zeros for real arrays.", formulas.imag, No
 
 floor = _rounded("floor", rd.floor_p, "Largest integer that is not greater, as float; integers stay.")
 ceil = _rounded("ceil", rd.ceil_p, "Smallest integer that is not less, as float; integers stay.")
-trunc = unary("trunc", "Integer part, as float; integers stay.", formulas.trunc, np.trunc, "f")
+fix = trunc = unary("trunc", "Integer part, as float; integers stay.", formulas.trunc, np.trunc, "f")
 rint = unary("rint", "Nearest integer, as float; halves go to the even one.", formulas.rint, np.rint, "f")
 
 isfinite = unary("isfinite", "Whether neither NaN nor infinite.", formulas.isfinite, np.isfinite, "biufc")
