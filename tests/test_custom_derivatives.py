@@ -406,6 +406,17 @@ def test_linear_call_of_trees_and_its_transposes():
     np.testing.assert_array_equal(xform.jacrev(product)(a, v)[0], [v, 0 * v])
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
+def test_linear_call_of_a_function_with_a_loop(transform):
+    def power(r, x):
+        return lax.while_loop(lambda c: c[0] < 2000, lambda c: (c[0] + 1, c[1] * r), (0, x))[1]
+
+    f = transform(lambda r, x: linear_call(power, lambda r, ct: 3 * power(r, ct), r, x))
+    r, x = 1.0005, 2.0
+    np.testing.assert_allclose(xform.grad(f, (0, 1))(r, x), [2000 * r**1999 * x, 3 * r**2000], rtol=1e-9)
+    np.testing.assert_allclose(xform.jvp(f, (r, x), (1.0, 1.0))[1], 2000 * r**1999 * x + r**2000, rtol=1e-9)
+
+
 def test_linear_call_errors():
     divide = lambda r, x: x / r  # noqa: E731
     for wrong, message in ((lambda r, ct: (ct, ct), "structure"), (lambda r, ct: np.ones(3), r"f64\[\] is needed")):

@@ -6,7 +6,7 @@ function is traced to a jaxpr only when the operation becomes part of one.
 A pullback is linear in its cotangent, hence determines the pushforward, its transpose. So a function that has only a
 rule for reverse mode has forward mode too, if the rule's backward function can be transposed.
 
-May import: `xform.core`, `xform.interpreters`, `lax.shapes`, `lax.reductions`.
+May import: `xform.core`, `xform.interpreters`, `lax.calls`, `lax.shapes`, `lax.reductions`.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +21,7 @@ from xform.interpreters import batching, forward, host
 from xform.interpreters.reverse import Tape, transpose_jaxpr
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
+from xform.lax.calls import jit_p
 from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import moveaxis
 
@@ -340,17 +341,25 @@ custom_linear_p.transpose = _linear_transpose
 # latter.
 
 
-def _linear_call_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
-    """The function of the tangents; of those of residuals, the derivative of the function."""
-    n = params["n_consts"] + params["n_residuals"]
-    outs = custom_linear_call_p.bind(*primals, **params)
-    tangents: list[Any] = [zero_of(o) for o in outs]
-    if not all(is_zero(t) for t in ts[n:]):
-        tangents = custom_linear_call_p.bind(*primals[:n], *map(instantiate, ts[n:]), **params)
-    if not all(is_zero(t) for t in ts[:n]):
-        _, more = forward.jvp(lambda *xs: apply(params["call"], [*xs, *primals[n:]]), primals[:n], ts[:n])
-        tangents = [add_tangents(t, m) for t, m in zip(tangents, more, strict=True)]
-    return outs, tangents
+def _linear_call_derivative(rule: str) -> Callable[..., Any]:
+    """The function of the tangents, and in the direction of residuals the derivative of a call of the function."""
+
+    def derive(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
+        n = params["n_consts"] + params["n_residuals"]
+        outs = custom_linear_call_p.bind(*primals, **params)
+        tangents: list[Any] = [zero_of(o) for o in outs]
+        if not all(is_zero(t) for t in ts[n:]):
+            tangents = custom_linear_call_p.bind(*primals[:n], *map(instantiate, ts[n:]), **params)
+        if not all(is_zero(t) for t in ts[:n]):
+            closed, consts = trace_to_closed(
+                lambda *xs: apply(params["call"], xs), [get_aval(p) for p in primals], params["name"]
+            )
+            directions = [*map(zero_of, consts), *ts[:n], *map(zero_of, primals[n:])]
+            _, more = getattr(jit_p, rule)([*consts, *primals], directions, jaxpr=closed, name=params["name"])
+            tangents = [add_tangents(t, m) for t, m in zip(tangents, more, strict=True)]
+        return outs, tangents
+
+    return derive
 
 
 def _linear_call_transpose(
@@ -398,7 +407,8 @@ def _linear_call_batch(
 
 
 custom_linear_call_p = CustomCall("linear_call", on_tape=True)
-custom_linear_call_p.jvp = _linear_call_jvp
+custom_linear_call_p.jvp = _linear_call_derivative("jvp")
+custom_linear_call_p.linearize = _linear_call_derivative("linearize")
 custom_linear_call_p.push = lambda primals, ts, *, call, **params: forward.push(
     lambda *xs: apply(call, xs), primals, ts
 )
