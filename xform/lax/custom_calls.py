@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
+from xform.core.errors import UnexpectedTracerError
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters import batching, forward, host
@@ -64,7 +65,7 @@ class CustomCall(Primitive):
             return apply(call, args)
         if isinstance(trace, StagingTrace) and not isinstance(call, ClosedJaxpr):
             call, consts = trace_to_closed(call, [get_aval(a) for a in args], params["name"])
-            args, n_consts = (*consts, *args), len(consts)
+            return self.bind(*consts, *args, call=call, n_consts=len(consts), **params)  # which may be of another trace
         outs: list[Any] = trace.process(self, args, {"call": call, "n_consts": n_consts, **params})
         for out in outs:  # a rule that used what it closed over gives results of this very interpretation
             primal = getattr(out, "primal", None)
@@ -87,6 +88,17 @@ def _closed_over(what: str, name: str) -> NotImplementedError:
         f"{what} function {name} closes over a value that is being differentiated, for which it has no rule; "
         "make the value an argument (closure_convert does it)"
     )
+
+
+def _run_rule(what: str, name: str, rule: Callable[..., Any], *args: Any) -> Any:
+    """Run a rule, which may be long after the function was traced."""
+    try:
+        return rule(*args)
+    except UnexpectedTracerError as error:
+        raise UnexpectedTracerError(
+            f"{what} function {name}: its rule is needed after the trace of a value that it closes over has ended; "
+            f"make the value an argument (closure_convert does it), or in reverse mode a residual\n{error}"
+        ) from None
 
 
 def _batched(
@@ -136,7 +148,7 @@ def _jvp_call_jvp(
     if all(is_zero(t) for t in ts):
         outs = custom_jvp_call_p.bind(*primals, call=call, n_consts=n_consts, jvp=jvp, name=name)
         return outs, [zero_of(o) for o in outs]
-    return jvp(primals[n_consts:], ts[n_consts:])
+    return _run_rule("custom_jvp", name, jvp, primals[n_consts:], ts[n_consts:])
 
 
 def _jvp_call_batch(
@@ -214,14 +226,14 @@ def _vjp_call_jvp(
     if not any(perturbed):
         outs = custom_vjp_call_p.bind(*primals, call=call, n_consts=n_consts, fwd=fwd, bwd=bwd, name=name)
         return outs, [zero_of(o) for o in outs]
-    outs, residuals, structure = fwd(primals[n_consts:], perturbed)
+    outs, residuals, structure = _run_rule("custom_vjp", name, fwd, primals[n_consts:], perturbed)
     zeros = [zero_of(o) for o in outs]
     differentiable = [get_aval(o).inexact for o in outs]
     tangents = iter(
         custom_linear_p.bind(
             *residuals,
             *[t for t in ts if not is_zero(t)],
-            bwd=lambda res, cts: bwd(structure, res, cts),
+            bwd=lambda res, cts: _run_rule("custom_vjp", name, bwd, structure, res, cts),
             perturbed=perturbed,
             out_avals=tuple(get_aval(o).to_tangent_aval() for o in outs),
             name=name,
