@@ -532,7 +532,7 @@ def test_wrong_calls(call, error, message):
 def test_leaked_tracer():
     leaked = []
     xform.jet(lambda x: leaked.append(x) or x, (1.0,), ((1.0,),))
-    with pytest.raises(xform.errors.UnexpectedTracerError, match="jet trace has ended"):
+    with pytest.raises(xform.errors.UnexpectedTracerError, match="after its trace, jet, has ended"):
         xnp.sin(leaked[0])
 
 

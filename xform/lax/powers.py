@@ -55,7 +55,7 @@ one_minus_square_p = elementwise(
 
 
 def _sqrt_jet(trace: JetTrace, x: Series) -> Series:
-    """From ``y y = x``. At 0 it gives infinities with the signs of the limits, but 0 where x doesn't change, as `jvp`."""
+    """From ``y y = x``. At 0 it gives infinities with the signs of the limits, but 0 where x doesn't change."""
 
     def coefficient(_: int, k: int) -> Any:
         found, rest = pairs(y, y, k, 1, k), x[k]
