@@ -9,7 +9,15 @@ import xform
 
 ROOT = pathlib.Path(xform.__file__).parent
 # From the ground up. A module that is in no folder of this list (xform/__init__.py, xform/tree.py, ...) is the roof.
-FLOORS = [["backends"], ["core"], ["interpreters"], ["lax"], ["api"], ["numpy"], ["random", "nn", "scipy"]]
+FLOORS = [
+    ["backends"],
+    ["core"],
+    ["interpreters"],
+    ["lax"],
+    ["api"],
+    ["numpy"],
+    ["random", "nn", "scipy", "numpy_functions"],
+]
 # Function-level imports that go up: what it takes is above this floor in the sense of use, not of definition.
 UPWARD = {
     ("core.array", "backends.xla"): "buffers",

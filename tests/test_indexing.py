@@ -541,7 +541,7 @@ def test_errors_of_take():
         xnp.take(x, -4, mode="raise")
     with pytest.raises(ValueError, match=r"numpy\.take: indices are traced"):
         xform.jit(lambda x, i: xnp.take(x, i, mode="raise"))(x, 0)
-    with pytest.raises(TypeError, match=r"numpy\.take: indices must be integers, got f64\[\]"):
+    with pytest.raises(TypeError, match=r"numpy\.take: indices must be an integer array, got f64\[\]"):
         xnp.take(x, np.float64(1))
     with pytest.raises(np.exceptions.AxisError):
         xnp.take(x, 0, axis=1)
@@ -584,9 +584,9 @@ def test_take_along_axis_out_of_bounds():
         assert f(x, i, axis=1, mode="fill", fill_value=-1.0).tolist() == [[2], [-1]]
     np.testing.assert_array_equal(xform.jit(lambda x, i: xnp.take_along_axis(x, i, 1))(x, i), [[2], [np.nan]])
     assert xnp.take_along_axis(x, i, 1, "clip", wrap_negative_indices=False).tolist() == [[0], [5]]
-    with pytest.raises(ValueError, match=r"numpy\.take_along_axis: indices must have .* f64\[2,3\] and i64\[2\]"):
+    with pytest.raises(ValueError, match=r"numpy\.take_along_axis: indices and arr must have .* f64\[2,3\].* i64\[2\]"):
         xnp.take_along_axis(x, i[:, 0], 1)
-    with pytest.raises(ValueError, match=r"lengths that broadcast"):
+    with pytest.raises(IndexError, match=r"lengths could not be broadcast"):
         xnp.take_along_axis(x, np.zeros((3, 1), int), 1)
-    with pytest.raises(TypeError, match="must be integers"):
+    with pytest.raises(IndexError, match="must be an integer array"):
         xnp.take_along_axis(x, x, 1)

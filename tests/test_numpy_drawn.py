@@ -144,7 +144,7 @@ def compiled(record, call):
 
 
 def gradient(record, call):
-    """Reverse and forward mode along a direction, beside central differences of NumPy's function."""
+    """Reverse and forward mode along a direction, in double precision, beside central differences of NumPy."""
     arrays, rebuild = split(call)
     wide = {"f": np.dtype("float64"), "c": np.dtype("complex128")}
     arrays = [np.asarray(x).astype(wide.get(x.dtype.kind, x.dtype)) for x in arrays]
@@ -216,7 +216,8 @@ def test_wrong_calls(wrong):
     if not wrong.alone:
         with pytest.raises(Exception) as theirs:
             wrong.call(np)
-        assert issubclass(wrong.error, theirs.type), f"NumPy raises {theirs.type.__name__}: {theirs.value}"
+        public = next(t for t in theirs.type.__mro__ if not t.__module__.startswith("numpy._"))
+        assert issubclass(wrong.error, public), f"NumPy raises {theirs.type.__name__}: {theirs.value}"
     with pytest.raises(wrong.error, match=wrong.message) as ours:
         wrong.call(xnp)
     assert type(ours.value) is wrong.error or issubclass(type(ours.value), wrong.error)

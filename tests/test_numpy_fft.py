@@ -101,19 +101,23 @@ def test_vmap_along_each_axis(rng):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: xnp.fft.fft(np.ones(3), norm="unit"), ValueError, r"numpy\.fft\.fft: norm must be .*'unit'"),
+        (lambda: xnp.fft.fft(np.ones(3), norm="unit"), ValueError, r"numpy\.fft\.fft: invalid norm value .*'unit'"),
         (lambda: xnp.fft.rfft(np.ones(3, complex)), TypeError, r"numpy\.fft\.rfft: a must be real, got c128\[3\]"),
-        (lambda: xnp.fft.fft(np.ones(3), 0), ValueError, r"numpy\.fft\.fft: lengths must be positive, got \(0,\)"),
+        (lambda: xnp.fft.fft(np.ones(3), 0), ValueError, r"numpy\.fft\.fft: invalid number of FFT data points \(0\)"),
         (lambda: xnp.fft.fft(np.ones(3), axis=1), IndexError, r"numpy\.fft\.fft: axes: axis 1 is out of bounds"),
-        (lambda: xnp.fft.fft(np.ones(3), axis=(0,)), TypeError, r"numpy\.fft\.fft: axis must be an int, got \(0,\)"),
+        (
+            lambda: xnp.fft.fft(np.ones(3), axis=(0,)),
+            TypeError,
+            r"numpy\.fft\.fft: axis must be an integer, got \(0,\)",
+        ),
         (
             lambda: xnp.fft.fftn(np.ones((3, 3)), (1, 2, 3)),
             ValueError,
-            r"numpy\.fft\.fftn: s has 3 .*c128\[3,3\]",
+            r"numpy\.fft\.fftn: s has 3 .*\[3,3\]",
         ),
-        (lambda: xnp.fft.fftn(np.ones((3, 3)), (1, 2), (0,)), ValueError, "of one length"),
-        (lambda: xnp.fft.irfft(np.ones(1)), ValueError, r"numpy\.fft\.irfft: lengths must be positive"),
-        (lambda: xnp.fft.fftfreq(0), ValueError, r"numpy\.fft\.fftfreq: n must be positive"),
+        (lambda: xnp.fft.fftn(np.ones((3, 3)), (1, 2), (0,)), ValueError, "shape and axes have different lengths"),
+        (lambda: xnp.fft.irfft(np.ones(1)), ValueError, r"numpy\.fft\.irfft: invalid number of FFT data points"),
+        (lambda: xnp.fft.fftfreq(0), ZeroDivisionError, r"numpy\.fft\.fftfreq: n must be positive"),
         (lambda: xnp.fft.fftn(np.float64(1)), ValueError, r"numpy\.fft\.fftn: needs an axis"),
     ],
 )

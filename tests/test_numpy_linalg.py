@@ -380,7 +380,7 @@ def test_32_bits():
         (
             lambda: linalg.solve(np.ones((2, 3, 3)), np.ones((3, 3, 1))),
             ValueError,
-            r"linalg\.solve: can.t broadcast",
+            r"linalg\.solve: operands could not be broadcast",
         ),
         (lambda: linalg.cholesky(np.eye(2, dtype=np.float16)), TypeError, r"numpy\.linalg\.cholesky: .*float16"),
         (lambda: linalg.eigh(np.eye(2), "l"), ValueError, r"numpy\.linalg\.eigh: UPLO must be 'L' or 'U', got 'l'"),
@@ -394,8 +394,12 @@ def test_32_bits():
         (lambda: linalg.tensorinv(np.ones((2, 3)), 1), ValueError, r"numpy\.linalg\.tensorinv: the first ind = 1"),
         (lambda: linalg.tensorsolve(np.ones((2, 3)), np.ones(2)), ValueError, r"numpy\.linalg\.tensorsolve: a must"),
         (lambda: linalg.cond(np.ones((0, 2))), ValueError, r"numpy\.linalg\.cond: an empty matrix"),
-        (lambda: linalg.cross(np.ones(2), np.ones(2)), ValueError, r"numpy\.linalg\.cross: .* three elements"),
-        (lambda: linalg.outer(np.eye(2), np.ones(2)), ValueError, r"numpy\.linalg\.outer: arguments must be vectors"),
+        (lambda: linalg.cross(np.ones(2), np.ones(2)), ValueError, r"numpy\.linalg\.cross: .* 3-dimensional vectors"),
+        (
+            lambda: linalg.outer(np.eye(2), np.ones(2)),
+            ValueError,
+            r"numpy\.linalg\.outer: input arrays must be one-dimensional",
+        ),
         (lambda: linalg.slogdet(np.eye(2), method="qr"), NotImplementedError, r"numpy\.linalg\.slogdet: method"),
     ],
 )

@@ -1,16 +1,69 @@
 """NumPy's names are here with NumPy's parameters, or docs/numpy.md says why not."""
 
 import inspect
+import pathlib
+import re
 
 import numpy as np
+import numpy.testing.overrides
 import pytest
 
+import xform
 import xform.numpy as xnp
+import xform.test_util
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+# ---- Names -------------------------------------------------------------------------------------------------
+
+
+def left_out():
+    """Name to reason, of the table of the section "Left out"."""
+    section = (ROOT / "docs" / "numpy.md").read_text().split("### Left out")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*`) \| (.+) \|$", section, flags=re.M)
+    return {name: reason for names, reason in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def numpys_names():
+    """The public names of NumPy's namespaces of functions, and its functions that others can override."""
+    found = set(np.__all__)
+    for name in ("linalg", "fft", "emath", "lib.stride_tricks", "polynomial", "polynomial.polyutils"):
+        module = here(name, np)
+        found |= {f"{name}.{n}" for n in getattr(module, "__all__", None) or vars(module) if not n.startswith("_")}
+    for name in ("polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre"):
+        found |= {f"polynomial.{name}.{n}" for n in getattr(np.polynomial, name).__all__}
+    for f in numpy.testing.overrides.get_overridable_numpy_array_functions():
+        found.add(f"{f.__module__}.{f.__name__}".removeprefix("numpy."))
+    return found
+
+
+def here(name, value=xnp):
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return name if name == "newaxis" else value
+
+
+def test_every_name_is_there_or_its_absence_explained():
+    reasons = left_out()
+    missing = [n for n in numpys_names() if here(n) is None and not any(f"{n}.".startswith(f"{r}.") for r in reasons)]
+    assert not missing, f"neither in xform.numpy nor in docs/numpy.md: {sorted(missing)}"
+
+
+def test_the_explanations_are_true():
+    reasons = left_out()
+    assert len(reasons) > 40 and all(len(reason) > 10 for reason in reasons.values())
+    assert not [n for n in reasons if n not in numpys_names() | {"lib.recfunctions"}], "no such names in NumPy"
+    assert not [n for n in reasons if here(n) is not None], "they are there"
+
+
+# ---- Parameters --------------------------------------------------------------------------------------------
 
 MODULES = {"": (np, xnp), "linalg.": (np.linalg, xnp.linalg), "fft.": (np.fft, xnp.fft)}
 
 # Parameters that are not NumPy's, and why.
 OTHER_PARAMETERS = {
+    "clip": "min and max have the places of a_min and a_max, as the array API standard wants them",
     "einsum_path": "einsum_call is for NumPy's own use",
     "real": "val is called x, as for other elementwise functions",
     "imag": "val is called x, as for other elementwise functions",
@@ -185,3 +238,209 @@ def test_ndmax_and_copy_of_array():
         xnp.array(np.ones(2), copy=False)
     x = xnp.ones(2)
     assert xnp.array(x, copy=False) is x
+
+
+# ---- Modules within the module -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", np.emath.__all__)
+def test_emath_is_complex_where_it_has_to_be(name):
+    ours, theirs = getattr(xnp.emath, name), getattr(np.emath, name)
+    for x in (
+        np.array([0.5, 0.3]),
+        np.array([-0.5, 2.0]),
+        2.0,
+        -3,
+        np.array([1, -2]),
+        np.array([-1 + 0j]),
+        np.zeros(0),
+    ):
+        args = {"logn": (2, x), "power": (x, 3)}.get(name, (x,))
+        with np.errstate(all="ignore"):
+            wanted = theirs(*args)
+        got = ours(*args)
+        assert got.dtype == np.asarray(wanted).dtype and isinstance(got, xform.Array)
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-14)
+    args = {"logn": (2, 0.5), "power": (0.5, 3)}.get(name, (0.5,))
+    with pytest.raises(
+        TypeError, match=rf"numpy\.emath\.{name}: argument \w must be known when the function is traced"
+    ):
+        xform.jit(ours)(*args)
+    z = np.array([0.3 + 0.1j])
+    args = {"logn": (z, z), "power": (z, z)}.get(name, (z,))
+    np.testing.assert_allclose(np.asarray(xform.jit(ours)(*args)), theirs(*args), rtol=1e-14)
+
+
+def test_emath_power_of_integers():
+    got, wanted = xnp.emath.power([2, 4], -1), np.emath.power([2, 4], -1)
+    assert got.dtype == wanted.dtype and got.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("window", "axis"), [((2, 3), (0, 1)), (2, 1), ((2, 2), (1, 1)), ((2, 3, 4), None), ((6,), (-2,)), (1, 0), (0, 0)]
+)
+def test_sliding_windows(window, axis):
+    x = np.random.default_rng(0).normal(size=(5, 6, 4))
+    wanted = np.lib.stride_tricks.sliding_window_view(x, window, axis)
+    view = xnp.lib.stride_tricks.sliding_window_view
+    np.testing.assert_array_equal(np.asarray(view(x, window, axis)), wanted)
+    np.testing.assert_array_equal(np.asarray(xform.jit(lambda x: view(x, window, axis))(x)), wanted)
+
+
+def test_sliding_windows_have_derivatives_and_errors():
+    view = xnp.lib.stride_tricks.sliding_window_view
+    xform.test_util.check_grads(lambda x: view(x, 3).mean(-1) ** 2, (np.arange(5.0),), order=2)
+    for args, message in (((np.ones(3), 4), "don't fit"), ((np.ones((2, 2)), 1), "one axis per length")):
+        with pytest.raises(ValueError, match=message):
+            view(*args)
+    with pytest.raises(NotImplementedError, match="writeable"):
+        view(np.ones(3), 2, writeable=True)
+
+
+# ---- What the rarer names do -------------------------------------------------------------------------------
+
+
+def test_dtypes_have_all_their_names():
+    for name in ("half", "byte", "ubyte", "short", "ushort", "intc", "uintc", "intp", "uintp", "long", "ulong",
+                 "longlong", "ulonglong"):  # fmt: skip
+        assert xnp.dtype(getattr(xnp, name)) == np.dtype(getattr(np, name)), name
+    assert xnp.True_ and not xnp.False_ and xnp.typename("d") == np.typename("d") and xnp.typecodes is np.typecodes
+
+
+def test_common_and_minimal_types():
+    for arrays in ([np.ones(1, "f4"), np.ones(1, "f2")], [np.ones(1, "i4")], [np.ones(1, "c8"), np.ones(1)]):
+        assert xnp.dtype(xnp.common_type(*arrays)) == np.common_type(*arrays)
+    with pytest.raises(TypeError, match="booleans"):
+        xnp.common_type(np.ones(1, bool))
+    for x in (300, -1, 3.1, True, 1e50, 1j, np.ones(2, "f4"), np.int64(7)):
+        assert xnp.min_scalar_type(x) == xnp.min_scalar_type(xnp.array(x) if np.ndim(x) else x) == np.min_scalar_type(x)
+    with pytest.raises(TypeError, match="traced"):
+        xform.jit(lambda x: xnp.zeros(2, xnp.min_scalar_type(x)))(3)
+
+
+def test_real_if_close_and_fix():
+    for x, tol in (
+        ([2.1 + 4e-14j, 5.2 + 3e-15j], 1000),
+        ([2.1 + 4e-13j, 5.2], 1000),
+        ([1 + 1e-3j], 0.01),
+        ([1.0], 100),
+    ):
+        got, wanted = xnp.real_if_close(np.array(x), tol), np.real_if_close(np.array(x), tol)
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(np.asarray(got), wanted)
+    with pytest.raises(TypeError, match=r"numpy\.real_if_close: argument a must be known"):
+        xform.jit(xnp.real_if_close)(np.ones(2, complex))
+    x = np.array([2.7, -2.7, -0.0, np.nan, np.inf])
+    np.testing.assert_array_equal(np.asarray(xnp.fix(x)), np.fix(x))
+
+
+def test_arrays_with_conditions():
+    assert xnp.asanyarray([1]).tolist() == [1] and xnp.ascontiguousarray(3.0).shape == (1,)
+    x = xnp.ones((2, 3))
+    assert xnp.asanyarray(x) is x and xnp.ascontiguousarray(x).shape == (2, 3)
+    assert xnp.asarray_chkfinite([1, 2], float).dtype == float
+    for bad in ([1.0, np.nan], [np.inf], [1j * np.inf]):
+        with pytest.raises(ValueError, match="infinities or NaN"):
+            xnp.asarray_chkfinite(bad)
+    with pytest.raises(TypeError, match="must be known"):
+        xform.jit(xnp.asarray_chkfinite)(np.ones(2))
+    assert xnp.require(x, None, ["C", "A", "OWNDATA"]) is x and xnp.require(x, "f4").dtype == "f4"
+    for flag in ("F", ["W"]):
+        with pytest.raises(NotImplementedError, match=r"numpy\.require: arrays are immutable"):
+            xnp.require(x, None, flag)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit])
+def test_copies_for_functions_that_change_arguments(transform):
+    x, mask = np.arange(6.0).reshape(2, 3), np.array([[True, False, True], [True, True, False]])
+    for name, args in {
+        "putmask": [(x, mask, [7.0, 8.0]), (x, mask, -x), (x, mask, [])],
+        "place": [(x, mask, np.array([7.0, 8.0, 9.0]))],
+        "copyto": [(x, 3.0), (x, np.array([1.0, 2.0, 3.0])), (x, np.array([[4], [5]]))],
+    }.items():  # fmt: skip
+        for a in args:
+            wanted = x.copy()
+            getattr(np, name)(wanted, *a[1:])
+            got = transform(lambda *a, name=name: getattr(xnp, name)(*a, inplace=False))(*map(np.asarray, a))
+            np.testing.assert_array_equal(np.asarray(got), wanted)
+            with pytest.raises(ValueError, match=rf"numpy\.{name}: arrays are immutable; pass inplace=False"):
+                getattr(xnp, name)(*a)
+    got = transform(lambda m: xnp.copyto(x, 0.0, "same_kind", m, inplace=False))(mask[0])
+    np.testing.assert_array_equal(np.asarray(got), np.where(mask[0], 0.0, x))
+
+
+def test_errors_of_copies():
+    with pytest.raises(TypeError, match=r"numpy\.copyto: can't cast f64\[\] to int64"):
+        xnp.copyto(np.arange(3), 1.5, inplace=False)
+    assert xnp.copyto(np.arange(3), 1.5, "unsafe", inplace=False).tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="mask must have the shape of a"):
+        xnp.putmask(np.arange(3), np.ones(2, bool), 1, inplace=False)
+    with pytest.raises(ValueError, match="can't be broadcast"):
+        xnp.copyto(np.arange(3), np.arange(2), inplace=False)
+
+
+def test_iteration():
+    x = np.arange(6.0).reshape(2, 3)
+    assert [(i, float(v)) for i, v in xnp.ndenumerate(x)] == list(np.ndenumerate(x))
+    assert [i for i, _ in xnp.ndenumerate(3)] == [()] and list(xnp.ndindex(2, 1)) == [(0, 0), (1, 0)]
+    ours, theirs = xnp.broadcast(x, x[:, :1], 2.0), np.broadcast(x, x[:, :1], 2.0)
+    for name in ("shape", "ndim", "nd", "size", "numiter"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert [tuple(map(float, t)) for t in ours] == list(theirs)
+    assert xform.jit(lambda x: sum(v for _, v in xnp.ndenumerate(x)) * xnp.broadcast(x, x[0]).size)(x) == 90
+    with pytest.raises(ValueError, match="broadcast"):
+        xnp.broadcast(np.ones(2), np.ones(3))
+
+
+def test_text():
+    x = np.array([1.23456, -2.0])
+    options = {"precision": 2, "separator": ";", "sign": "+"}
+    assert xnp.array2string(xnp.array(x), **options) == np.array2string(x, **options)
+    for name in ("format_float_positional", "format_float_scientific"):
+        wanted = getattr(np, name)(x[0], precision=3)
+        assert getattr(xnp, name)(xnp.array(x)[0], precision=3) == getattr(xnp, name)(x[0], precision=3) == wanted
+    assert xnp.base_repr(xnp.array(10), 3) == "101" and xnp.binary_repr(-3, width=4) == "1101"
+    with pytest.raises(TypeError, match=r"numpy\.array2string: argument 1 must be known"):
+        xform.jit(lambda x: xnp.array2string(x) and x)(x)
+
+
+def test_files(tmp_path):
+    x = np.array([[1.5, 2.0], [-3.0, 4.25]])
+    path = tmp_path / "x.txt"
+    xnp.savetxt(path, xnp.array(x), delimiter=",", header="a,b")
+    got = xnp.loadtxt(path, delimiter=",")
+    assert isinstance(got, xform.Array)
+    np.testing.assert_array_equal(np.asarray(got), x)
+    assert path.read_text().startswith("# a,b\n1.5")
+    assert xnp.loadtxt(path, "f4", delimiter=",", usecols=1, like=got).dtype == "f4"
+    columns = xnp.loadtxt(path, delimiter=",", unpack=True)
+    np.testing.assert_array_equal(np.asarray(columns), x.T)
+    path.write_text("1,,3\n4,5,6\n")
+    np.testing.assert_array_equal(
+        np.asarray(xnp.genfromtxt(path, delimiter=",", filling_values=-1)), [[1, -1, 3], [4, 5, 6]]
+    )
+    with pytest.raises(TypeError, match=r"numpy\.genfromtxt: arrays hold numbers"):
+        xnp.genfromtxt(path, delimiter=",", names="a,b,c")
+    xnp.savez_compressed(tmp_path / "x.npz", xnp.array(x), named=xnp.arange(2))
+    with np.load(tmp_path / "x.npz") as stored:
+        np.testing.assert_array_equal(stored["arr_0"], x)
+        np.testing.assert_array_equal(stored["named"], [0, 1])
+
+
+def test_memory_and_warnings():
+    x = xnp.arange(3.0)
+    assert xnp.shares_memory(x, x) and xnp.may_share_memory(x, x) and not xnp.shares_memory(x, xnp.arange(3.0))
+    before = xnp.geterr()
+    with xnp.errstate(divide="ignore", invalid="warn"):
+        assert np.geterr()["divide"] == "ignore" and float(1 / xnp.zeros(())) == np.inf
+        old = xnp.seterr(over="ignore")
+        assert old["divide"] == "ignore" and np.geterr()["over"] == "ignore"
+    assert xnp.geterr() == before
+    for call in (
+        lambda: xnp.errstate(all="raise"),
+        lambda: xnp.seterr(invalid="call"),
+        lambda: xnp.errstate(call=print),
+    ):
+        with pytest.raises(NotImplementedError, match="debug_nans"):
+            call()
+    assert xnp.linalg.LinAlgError is np.linalg.LinAlgError and xnp.exceptions is np.exceptions

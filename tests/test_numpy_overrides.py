@@ -106,7 +106,7 @@ CALLS = {
     "expand_dims": [call(A, 1), call(V, (0, 2))],
     "extract!": [call(M, V)],
     "fill_diagonal": [],
-    "fix!": [call(V * 1.7)],
+    "fix": [call(V * 1.7)],
     "flatnonzero!": [call(V > 0)],
     "flip": [call(A), call(A, 0)],
     "fliplr": [call(A)],
@@ -484,7 +484,7 @@ def test_without_counterpart():
     days = np.array(["2024-01-05"], "M8[D]")
     assert np.busday_offset(days, xnp.array([2])).tolist() == np.busday_offset(days, [2]).tolist()
     assert np.busday_count(days, days + xnp.array([7])).tolist() == [5]
-    for function in (np.array2string, np.real_if_close, np.lib.scimath.sqrt, np.min_scalar_type):
+    for function in (np.array2string, np.real_if_close, np.min_scalar_type):
         with pytest.raises(TypeError, match=rf"{function.__name__} has no counterpart in xform\.numpy .* f64\[3\]"):
             xform.jit(lambda x, f=function: f(x))(x)
     with pytest.raises(TypeError, match="no implementation found"):

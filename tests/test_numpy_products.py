@@ -153,15 +153,15 @@ def test_vmap(in_axes):
     [
         (lambda x: x @ x, r"numpy\.matmul: the lengths .* differ: axis 1 of f64\[2,3\] and axis 0 of f64\[2,3\]"),
         (lambda x: xnp.dot(x, x), r"numpy\.dot: the lengths .* differ"),
-        (lambda x: x @ 2.0, r"numpy\.matmul: both arguments must have at least one axis"),
+        (lambda x: x @ 2.0, r"numpy\.matmul: an operand does not have enough dimensions"),
         (
             lambda x: xnp.matmul(xnp.ones((2, 3, 3)), xnp.ones((4, 3, 3))),
             r"numpy\.matmul: can't broadcast the leading axes",
         ),
         (lambda x: xnp.inner(x, x[:, :2]), r"numpy\.inner: the lengths"),
         (lambda x: xnp.tensordot(x, x, 3), r"numpy\.tensordot: axes=3 is more than"),
-        (lambda x: xnp.tensordot(x, x, ((0,), (1,))), r"numpy\.tensordot: axes that are summed over"),
-        (lambda x: xnp.cross(x, x[:, :1]), r"numpy\.cross: vectors must have 2 or 3 components"),
+        (lambda x: xnp.tensordot(x, x, ((0,), (1,))), r"numpy\.tensordot: shape-mismatch for sum"),
+        (lambda x: xnp.cross(x, x[:, :1]), r"numpy\.cross: incompatible dimensions"),
         (lambda x: xnp.einsum("ij,jk", x, x), r"numpy\.einsum: label 'j' of 'ij,jk' has lengths 3 and 2"),
         (lambda x: xnp.einsum("ijk", x), r"numpy\.einsum: 'ijk' of 'ijk' doesn't fit an operand of shape \(2, 3\)"),
         (lambda x: xnp.einsum("ij,jk", x), r"numpy\.einsum: 'ij,jk' has 2 operands, the call 1"),

@@ -85,7 +85,7 @@ def test_places_without_nan():
     for name in ("nanargmax", "nanargmin"):
         compare(getattr(xnp, name)(xnp.array(rows)), getattr(np, name)(rows))
         compare(getattr(xnp, name)(xnp.array(rows), 1), getattr(np, name)(rows, 1))
-        assert getattr(xnp, name)(xnp.array([np.nan, np.nan])) == -1
+        assert xform.jit(getattr(xnp, name))(xnp.array([np.nan, np.nan])) == -1
 
 
 def test_methods_are_the_functions():
@@ -151,19 +151,19 @@ def test_vmap_over_any_axis():
         ),
         (lambda x: xnp.max(x, axis=(0, 0)), ValueError, r"numpy\.max: repeated axis in axis=\(0, 0\)"),
         (lambda x: xnp.mean(x, axis="a"), TypeError, r"numpy\.mean: axis must be an integer"),
-        (lambda x: xnp.max(x[:0]), ValueError, r"numpy\.max: no elements along axis 0 of f64\[0,3\]; give initial"),
-        (lambda x: xnp.argmin(x[:0], 0), ValueError, r"numpy\.argmin: no elements"),
-        (lambda x: xnp.min(x, where=x > 0), ValueError, r"numpy\.min: with where, initial must be given"),
+        (lambda x: xnp.max(x[:0]), ValueError, r"numpy\.max: zero-size array .* f64\[0,3\]; give initial"),
+        (lambda x: xnp.argmin(x[:0], 0), ValueError, r"numpy\.argmin: attempt to get argmin of an empty seq"),
+        (lambda x: xnp.min(x, where=x > 0), ValueError, r"numpy\.min: .*specify .initial"),
         (lambda x: xnp.sum(x, where=x), TypeError, r"numpy\.sum: where must be boolean, got f64\[2,3\]"),
         (
             lambda x: xnp.sum(x, where=xnp.ones(2, bool)),
             ValueError,
-            r"numpy\.sum: can.t broadcast bool\[2\], f64\[2,3\]",
+            r"numpy\.sum: operands could not be broadcast together with shapes bool\[2\], f64\[2,3\]",
         ),
         (lambda x: xnp.sum(x, out=x), NotImplementedError, r"numpy\.sum: arrays are immutable"),
         (lambda x: xnp.sum(x, dtype="text"), TypeError, r"numpy\.sum: 'text' is not a dtype"),
         (lambda x: xnp.var(x, ddof=1, correction=1), ValueError, "ddof=1 and correction=1 are one argument"),
-        (lambda x: xnp.average(x, weights=x[0]), ValueError, r"numpy\.average: weights must have the shape"),
+        (lambda x: xnp.average(x, weights=x[0]), ValueError, r"numpy\.average: axis must be specified"),
         (lambda x: xnp.cumulative_sum(x), ValueError, r"numpy\.cumulative_sum: axis must be given"),
         (lambda x: xnp.sum("a"), TypeError, r"numpy\.sum: argument a must be an array"),
     ],

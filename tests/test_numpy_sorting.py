@@ -229,7 +229,7 @@ def test_values_known_within_jit_need_none():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: xnp.sort(xnp.ones(2), 1), np.exceptions.AxisError, r"numpy\.sort: axis=1"),
+        (lambda: xnp.sort(xnp.ones(2), 1), np.exceptions.AxisError, r"numpy\.sort: axis 1 is out of bounds"),
         (lambda: xnp.sort(xnp.ones(()), 0), np.exceptions.AxisError, r"numpy\.sort: axis=0"),
         (lambda: xnp.sort(xnp.ones(2), kind="bogo"), ValueError, r"numpy\.sort: kind must be"),
         (lambda: xnp.partition(xnp.ones(2), 5), ValueError, r"numpy\.partition: kth=5 is out of range for 2 elements"),

@@ -57,7 +57,9 @@ from xform.core.config import (
     numpy_dtype_promotion,
     numpy_rank_promotion,
 )
+from xform.numpy.assignable import array_api_function
 from xform.numpy.text import visualize
+from xform.numpy_functions import numpy_function
 
 __version__ = "0.1.0"
 __version_info__ = (0, 1, 0)

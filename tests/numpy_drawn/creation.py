@@ -298,7 +298,7 @@ FUNCTIONS = [
         aranges(),
         errors=[
             Wrong(lambda np: np.arange(1, 5, 0), ZeroDivisionError, r"arange.*step.*0"),
-            Wrong(lambda np: np.arange("a"), TypeError, r"(arange|str).*"),
+            Wrong(lambda np: np.arange("a"), TypeError, r"arange.*start.*'a'"),
             Wrong(lambda np: np.arange(0, np.nan), ValueError, r"arange.*(nan|cannot compute length)"),
         ],
     ),
@@ -326,7 +326,7 @@ FUNCTIONS = [
         tolerance=64,
         errors=[
             Wrong(lambda np: np.logspace(0, 1, -1), ValueError, r"logspace.*-1.*must be non-negative"),
-            Wrong(lambda np: np.logspace(A, 1, axis=3), AxisError, r"(logspace|linspace).*axis 3 is out of bounds"),
+            Wrong(lambda np: np.logspace(A, 1, axis=3), AxisError, r"logspace.*axis 3 is out of bounds"),
         ],
     ),
     Function(

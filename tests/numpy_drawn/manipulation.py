@@ -244,7 +244,7 @@ FUNCTIONS = [
         "ravel",
         st.tuples(arrays(), st.sampled_from("CF")).map(lambda a: Call(a[:1], {"order": a[1]})),
         errors=[
-            Wrong(lambda np: np.ravel(A, order="X"), ValueError, r"(ravel|reshape).*order must be one of.*'X'"),
+            Wrong(lambda np: np.ravel(A, order="X"), ValueError, r"ravel.*order must be one of.*'X'"),
         ],
     ),
     Function("shape", only_array(), gradient=False, jit=False),
@@ -522,7 +522,7 @@ FUNCTIONS = [
         errors=[
             Wrong(lambda np: np.trace(A[0]), ValueError, r"trace.*at least two dimensions.*f64\[3\]"),
             Wrong(lambda np: np.trace(A, out=np.zeros(())), NotImplementedError, r"trace.*out", alone="immutable"),
-            Wrong(lambda np: np.trace(A, dtype="no dtype"), TypeError, r"(trace|sum).*no dtype"),
+            Wrong(lambda np: np.trace(A, dtype="no dtype"), TypeError, r"trace.*no dtype"),
         ],
     ),
     Function(

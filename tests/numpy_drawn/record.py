@@ -10,7 +10,7 @@ every record, with NumPy as the reference::
 
     FUNCTIONS = [
         Function("sum", reductions(), errors=[
-            Wrong(lambda np: np.sum(A, axis=2), AxisError, r"sum.*axis 2 is out of bounds.*f64\\[2,3\\]"),
+            wrong("sum", AxisError, r"axis 2 is out of bounds.*f64\\[2,3\\]", A, axis=2),
         ]),
     ]
 
@@ -18,6 +18,7 @@ May import: NumPy, ml_dtypes and Hypothesis, and of the library nothing.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -111,6 +112,12 @@ class Function:
     def function(self) -> str:
         """The name of the function in `xform.numpy`."""
         return self.name.partition(":")[0]
+
+
+def wrong(name: str, error: type[Exception], message: str, *args: Any, alone: str = "", **kwargs: Any) -> Wrong:
+    """A call with these arguments; the error begins with the function's name, and the message occurs in it."""
+    start = re.escape(f"numpy.{name}")
+    return Wrong(lambda np: resolve(np, name)(*args, **kwargs), error, rf"^{start}\b.*{message}", alone)
 
 
 def resolve(module: Any, name: str) -> Any:

@@ -51,7 +51,7 @@ def rem_reference(x, y):
 
 
 def sign_reference(x):
-    return np.where(x == 0, x, np.sign(x)).astype(x.dtype)
+    return np.where(x == 0, 0, np.sign(x)).astype(x.dtype)
 
 
 def away_from_zero(low=0.5, high=2.0):

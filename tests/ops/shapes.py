@@ -120,7 +120,7 @@ OPS = [
         np.roll, ALL, edges=whole(2),
         errors=[
             (lambda: roll_p.bind(x32, shift=3, dimension=1), ValueError, r"roll: no shift by 3 .* f32\[2,3\]"),
-            (lambda: xnp.roll(x32, 1, 2), ValueError, r"numpy.roll: axis=2 is out of range"),
+            (lambda: xnp.roll(x32, 1, 2), ValueError, r"numpy.roll: axis 2 is out of bounds"),
         ],
     ),
     Op(

@@ -61,25 +61,56 @@ def filtered_traceback(traceback: types.TracebackType | None) -> types.Traceback
 
 _NAMING = (["lax"], ["numpy"], ["random"])
 _NAMED = re.compile(r"\b(lax|numpy|random)\.\w")
+_LEADING = re.compile(r"(lax|numpy)\.([\w.]*\w)")
+_SUBMODULES = {"linalg": "linalg.", "norms": "linalg.", "fft": "fft."}
 
 
 def name_function(error: Exception, function: Callable[..., Any]) -> None:
-    """Begin the message with the name of `function`, of lax, numpy or random, if it names none so far.
+    """Begin the message with the name of `function`, of lax, numpy or random.
 
-    That is so where Python or a helper that serves many functions says what is wrong; not of what users' code raises.
+    That is so where Python or a helper that serves many functions says what is wrong, and where a function of numpy
+    calls another one, or an operation of lax, that refuses what it was given; not of what users' code raises.
     """
     package = function.__module__.split(".")[1:2]
-    if type(error) not in (TypeError, ValueError, IndexError, OverflowError) or package not in _NAMING:
+    if package not in _NAMING or not isinstance(
+        error, (TypeError, ValueError, IndexError, OverflowError, RuntimeError)
+    ):
         return
     message = error.args[0] if len(error.args) == 1 else None
-    if not isinstance(message, str) or _NAMED.search(message) or re.search(rf"\b{function.__name__}\b", message):
+    if not isinstance(message, str):
+        return
+    name = function.__name__
+    if name.startswith("_") or ".updates" in function.__module__:
+        return
+    own = name
+    if package == ["numpy"]:
+        own = _SUBMODULES.get(function.__module__.rpartition(".")[2], "") + function.__qualname__
+    leading = _LEADING.match(message)
+    if leading and package == ["numpy"]:
+        named = leading[1] == "numpy" and f".{leading[2]}".endswith(f".{own}")
+        if named:
+            return
+        message = f"numpy.{own}{message[leading.end() :]}"
+    elif type(error) in (TypeError, ValueError, IndexError, OverflowError) and not (
+        _NAMED.search(message) or re.search(rf"\b{name}\b", message)
+    ):
+        message = f"{package[0]}.{own}: {message}"
+    else:
         return
     traceback = error.__traceback__
     while traceback is not None:
         if not traceback.tb_frame.f_code.co_filename.startswith(PACKAGE):
             return
         traceback = traceback.tb_next
-    error.args = (f"{package[0]}.{function.__name__}: {message}",)
+    error.args = (message,)
+    if hasattr(error, "_msg"):  # NumPy's AxisError keeps its text there
+        error._msg = message
+
+
+def leave(error: Exception, function: Callable[..., Any]) -> None:
+    """What happens to an error that leaves a public function: it is named, and the library's own frames go."""
+    name_function(error, function)
+    error.__traceback__ = filtered_traceback(error.__traceback__)
 
 
 def api_boundary(function: _F) -> _F:
@@ -93,8 +124,7 @@ def api_boundary(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            name_function(error, function)
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, wrapper)  # which may have been named later
             raise
 
     return wrapper  # type: ignore[return-value]

@@ -356,14 +356,12 @@ def as_complex(x: Any) -> Any:
     return complex_p.bind(x, constant(x, 0))
 
 
-# The sign of a complex number z is z / |z|; that of zeros and NaN is themselves.
+# The sign of a complex number z is z / |z|, that of both zeros is 0.
 
 
 def _sign_host(x: Any) -> Any:
     out = np.sign(x)
-    if x.dtype.kind != "f":
-        return out
-    return np.copysign(out, x, out=out) if x.ndim else np.copysign(out, x)  # NumPy's sign(-0.0) is 0.0
+    return out if x.dtype.kind in "iufc" else out + x.dtype.type(0)  # ml_dtypes' sign(-0.0) is -0.0
 
 
 def _sign_jvp(g: Any, ans: Any, x: Any) -> Any:
@@ -379,7 +377,10 @@ def _sign_jvp(g: Any, ans: Any, x: Any) -> Any:
 def _sign_lower(ctx: Context, x: Value) -> Value:
     if dtypes.issubdtype(x.dtype, np.unsignedinteger):
         return ctx.convert(compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "NE"), x.dtype)
-    return ctx.op("sign", [x], ctx.out)
+    if dtypes.kinds[x.dtype] == "i":
+        return ctx.op("sign", [x], ctx.out)
+    zero = ctx.full(x.shape, 0, x.dtype)
+    return ctx.op("select", [compare(ctx, x, zero, "EQ"), zero, ctx.op("sign", [x], ctx.out)], ctx.out)
 
 
 sign_p = elementwise("sign", narrow_integers(_sign_host), accepts="number", jvp=_sign_jvp, lower=_sign_lower)
@@ -507,7 +508,7 @@ def rem(x: Any, y: Any) -> Any:
 
 @api_boundary
 def sign(x: Any) -> Any:
-    """Elementwise sign: -1, 0 or 1; z / abs(z) of complex numbers; signed zeros and NaN are kept."""
+    """Elementwise sign: -1, 0 or 1, NaN of NaN; z / abs(z) of complex numbers. Unlike JAX's, that of -0.0 is 0.0."""
     return apply(sign_p, x)
 
 

@@ -322,8 +322,21 @@ def narrow_integers(host: Callable[..., Any]) -> Callable[..., Any]:
     return rule
 
 
+def complex_apart(function: np.ufunc) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorates a rule for complex numbers: a host rule that is `function` for real ones."""
+
+    def decorate(of_complex: Callable[..., Any]) -> Callable[..., Any]:
+        def rule(x: Any) -> Any:
+            return of_complex(x) if x.dtype.kind == "c" else function(x)
+
+        rule.plain = function  # type: ignore[attr-defined]
+        return rule
+
+    return decorate
+
+
 def plain_host(p: Primitive) -> Callable[..., Any]:
-    """The host rule of a primitive, without what `narrow_integers` adds."""
+    """The host rule of a primitive, without what `narrow_integers` or `complex_apart` adds."""
     return getattr(p.host, "plain", p.host)
 
 

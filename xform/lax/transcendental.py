@@ -23,6 +23,7 @@ from xform.lax.arithmetic import (
     add,
     add_p,
     complex,
+    complex_p,
     conj,
     div,
     div_p,
@@ -40,7 +41,7 @@ from xform.lax.arithmetic import (
     zero_product_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, compare, constant, elementwise, lower_symmetric
+from xform.lax.families import KINDS, apply, compare, complex_apart, constant, elementwise, lower_symmetric
 from xform.lax.powers import one_minus_square_p, power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 from xform.lax.vector_math import vectorized
@@ -65,6 +66,15 @@ exp2_p = elementwise(
 )
 
 
+@complex_apart(np.expm1)
+def _expm1_host(x: Any) -> Any:
+    out = np.expm1(x)
+    if x.all() and np.isfinite(x).all():
+        return out
+    out = np.where(np.isfinite(x.real), out, np.exp(x) - 1)  # NumPy's multiplies infinities by 0
+    return complex_p.host(out.real + 0, out.imag)[()]  # of -0 + 0j it is 0 + 0j in the array API standard
+
+
 def _expm1_complex(z: Any) -> Any:
     x, y = real(z), imag(z)
     return complex(sub(mul(expm1(x), cos(y)), mul(square(sin(mul(y, 0.5))), 2.0)), mul(exp(x), sin(y)))
@@ -72,7 +82,7 @@ def _expm1_complex(z: Any) -> Any:
 
 expm1_p = elementwise(
     "expm1",
-    np.expm1,
+    _expm1_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
     lower=vectorized("expm1", "exponential_minus_one"),
@@ -108,13 +118,12 @@ log2_p = elementwise(
 )
 
 
+@complex_apart(np.log1p)
 def _log1p_host(x: Any) -> Any:
-    if x.dtype.kind != "c":
-        return np.log1p(x)
     # NumPy's loses the real part of small numbers.
     a, b = x.real, x.imag
-    modulus = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.abs(1 + x)))
-    return (modulus + 1j * np.arctan2(b, 1 + a)).astype(x.dtype)
+    modulus = np.where(np.abs(x) < 0.5, np.log1p(a * (a + 2) + b * b) / 2, np.log(np.hypot(1 + a, b)))
+    return complex_p.host(modulus, np.arctan2(b, 1 + a))[()]
 
 
 def _log1p(x: Any) -> Any:
@@ -308,9 +317,29 @@ cos_p = elementwise(
     lower_complex=lower_as(lambda z: conj(_parts(cos, cosh, sin, sinh, real(z), imag(z)))),
 )
 
+# Where tan(x + jy) tends to ±j, or tanh(x + jy) to ±1, the other part is a zero with the sign of x, or y, in the array
+# API standard; in C it has that of sin 2x, or sin 2y.
+
+
+@complex_apart(np.tan)
+def _tan_host(x: Any) -> Any:
+    out = np.tan(x)
+    if not np.isinf(x).any():
+        return out
+    return complex_p.host(np.where(np.isinf(x.imag), np.copysign(out.real, x.real), out.real), out.imag)[()]
+
+
+@complex_apart(np.tanh)
+def _tanh_host(x: Any) -> Any:
+    out = np.tanh(x)
+    if not np.isinf(x).any():
+        return out
+    return complex_p.host(out.real, np.where(np.isinf(x.real), np.copysign(out.imag, x.imag), out.imag))[()]
+
+
 tan_p = elementwise(
     "tan",
-    np.tan,
+    _tan_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, _one_plus_square(ans)),
     lower=vectorized("tan", "tan"),
@@ -376,9 +405,9 @@ def _half_exponentials(x: Any) -> tuple[Any, Any]:
 
 def _sinh(x: Any) -> Any:
     grown, shrunk = _half_exponentials(x)
-    e = expm1(abs(x))
+    e = expm1(x)
     small = mul(add(e, div(e, add(e, 1.0))), 0.5)
-    return mul(sign(x), select(lt(abs(x), 1.0), small, sub(grown, shrunk)))
+    return select(lt(abs(x), 1.0), small, mul(sign(x), sub(grown, shrunk)))
 
 
 sinh_p = elementwise(
@@ -401,9 +430,10 @@ cosh_p = elementwise(
     widen=True,
 )
 
+
 tanh_p = elementwise(
     "tanh",
-    np.tanh,
+    _tanh_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, one_minus_square_p.bind(ans)),
     lower="tanh",

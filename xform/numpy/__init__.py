@@ -11,6 +11,7 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 from xform.numpy import (
     fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, special, types, ufuncs, updates,
 )  # fmt: skip
+from xform.numpy.conversion import asanyarray, asarray_chkfinite, ascontiguousarray, require
 from xform.numpy.creation import (
     array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,
     fromiter, fromstring, full, full_like, identity, ones, ones_like, tri, tril, triu, vander, zeros,
@@ -21,20 +22,26 @@ from xform.numpy.diagonals import (
 )  # fmt: skip
 from xform.numpy.elementwise import (
     allclose, angle, around, array_equal, array_equiv, clip, divmod, frexp, isclose, iscomplex, iscomplexobj,
-    isreal, isrealobj, isscalar, iterable, modf, nan_to_num, piecewise, round, select, where,
+    isreal, isrealobj, isscalar, iterable, modf, nan_to_num, piecewise, real_if_close, round, select,
+    where,
 )  # fmt: skip
-from xform.numpy.files import load, save, savez
+from xform.numpy.files import load, save, savetxt, savez, savez_compressed
 from xform.numpy.functional import (
     apply_along_axis, apply_over_axes, frompyfunc, ufunc, vectorize,
+)  # fmt: skip
+from xform.numpy.host_functions import (
+    array2string, base_repr, binary_repr, errstate, format_float_positional, format_float_scientific,
+    genfromtxt, geterr, loadtxt, may_share_memory, seterr, shares_memory,
 )  # fmt: skip
 from xform.numpy.grids import (
     c_, diag_indices, diag_indices_from, index_exp, indices, ix_, mask_indices, mgrid, ogrid, r_, s_,
     tril_indices, tril_indices_from, triu_indices, triu_indices_from,
 )  # fmt: skip
 from xform.numpy.indexing import take, take_along_axis
+from xform.numpy.iteration import broadcast, ndenumerate, ndindex
 from xform.numpy.joining import (
     append, block, column_stack, concat, concatenate, delete, dstack, hstack, insert, repeat, stack, tile,
-    vstack,
+    row_stack, vstack,
 )  # fmt: skip
 from xform.numpy.manipulation import (
     array_split, atleast_1d, atleast_2d, atleast_3d, broadcast_arrays, broadcast_shapes, broadcast_to, dsplit,
@@ -71,7 +78,7 @@ from xform.numpy.searching import (
     unravel_index,
 )  # fmt: skip
 from xform.numpy.selection import (
-    choose, packbits, place, put, put_along_axis, unpackbits,
+    choose, copyto, packbits, place, put, put_along_axis, putmask, unpackbits,
 )  # fmt: skip
 from xform.numpy.sets import (
     intersect1d, isin, setdiff1d, setxor1d, union1d, unique, unique_all, unique_counts, unique_inverse,
@@ -86,17 +93,18 @@ from xform.numpy.statistics import (
 )  # fmt: skip
 from xform.numpy.text import array_repr, array_str, get_printoptions, printoptions, set_printoptions
 from xform.numpy.types import (
-    ComplexWarning, bfloat16, bool, bool_, can_cast, cdouble, character, complex128, complex64, complex_,
-    complexfloating, csingle, double, dtype, e, euler_gamma, finfo, flexible, float16, float32, float64, float_,
-    floating, generic, iinfo, inexact, inf, int16, int32, int64, int8, int_, integer, isdtype, issubdtype, nan,
-    ndarray, newaxis, number, object_, pi, promote_types, result_type, signedinteger, single, uint, uint16,
-    uint32, uint64, uint8, unsignedinteger,
+    bfloat16, bool, bool_, byte, can_cast, cdouble, character, common_type, complex128, complex64, complex_,
+    complexfloating, ComplexWarning, csingle, double, dtype, e, euler_gamma, exceptions, False_, finfo, flexible,
+    float16, float32, float64, float_, floating, generic, half, iinfo, inexact, inf, int16, int32, int64, int8,
+    int_, intc, integer, intp, isdtype, issubdtype, long, longlong, min_scalar_type, mintypecode, nan, ndarray,
+    newaxis, number, object_, pi, promote_types, result_type, short, signedinteger, single, True_, typecodes,
+    typename, ubyte, uint, uint16, uint32, uint64, uint8, uintc, uintp, ulong, ulonglong, unsignedinteger, ushort,
 )  # fmt: skip
 from xform.numpy.ufuncs import (
     abs, absolute, acos, acosh, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh,
     atan, atan2, atanh, bitwise_and, bitwise_count, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_or,
     bitwise_right_shift, bitwise_xor, cbrt, ceil, conj, conjugate, copysign, cos, cosh, deg2rad, degrees,
-    divide, equal, exp, exp2, expm1, fabs, float_power, floor, floor_divide, fmax, fmin, fmod, gcd, greater,
+    divide, equal, exp, exp2, expm1, fabs, fix, float_power, floor, floor_divide, fmax, fmin, fmod, gcd, greater,
     greater_equal, heaviside, hypot, i0, imag, invert, isfinite, isinf, isnan, isneginf, isposinf, lcm, ldexp,
     left_shift, less, less_equal, log, log10, log1p, log2, logaddexp, logaddexp2, logical_and, logical_not,
     logical_or, logical_xor, maximum, minimum, mod, multiply, negative, nextafter, not_equal, positive, pow,
@@ -107,3 +115,13 @@ from xform.numpy.ufuncs import (
 globals().update(types.narrow_types)  # float8_e4m3fn, int4 and others, as many as ml_dtypes has
 functional.install(vars(ufuncs))
 keys.install(globals())
+
+
+def __getattr__(name: str) -> object:
+    """The modules that are imported when they are first used."""
+    module = {"emath": "lib.scimath", "lib": "lib", "polynomial": "polynomial"}.get(name)
+    if module is None:
+        raise AttributeError(f"module 'xform.numpy' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module(f"xform.numpy.{module}")

@@ -121,13 +121,13 @@ def asarray(
     out_sharding: Any = None,
     like: Any = None,
 ) -> Array:
-    """Like `array`; an `Array` is returned as it is.
+    """Like `array`; an `Array` is returned as it is, but for ``copy=True``.
 
     ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
     """
     if dtype is order is device is like is None:
-        if isinstance(a, Array) and not copy:
-            return a
+        if isinstance(a, Array):
+            return _copied(a) if copy else a
         if type(a) is np.ndarray and copy is not False:
             return array(a, out_sharding=out_sharding)
     try:
@@ -135,7 +135,8 @@ def asarray(
             raise ValueError(
                 "numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids"
             )
-        return _array("asarray", a, dtype, order, 0, device, out_sharding, like)
+        out = _array("asarray", a, dtype, order, 0, device, out_sharding, like)
+        return _copied(out) if copy and out is a else out
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise
@@ -237,12 +238,15 @@ def _stacked(name: str, x: Sequence[Any], dtype: Any) -> Any:
 def copy(a: Any, order: str | None = "K", subok: bool = False) -> Array:
     """A copy, with memory of its own."""
     numpy_only("copy", order)
-    a = array_of("copy", a)
+    return _copied(array_of("copy", a))
+
+
+def _copied(a: Any) -> Any:
     return ArrayImpl(np.array(a._value()), None, a.aval) if type(a) is ArrayImpl and state.fast else a
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """Convert to another dtype.
+    """Convert to another dtype. An array that has it is returned as it is, but for ``copy=True``.
 
     Floats become integers by truncation; out of range they saturate, and NaN becomes 0. Complex numbers lose their
     imaginary part on the way to real ones, with NumPy's ComplexWarning.
@@ -254,7 +258,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     [1, -1, 127]
     """
     try:
-        return _astype(array_of("astype", x, "x"), dtype, device)
+        out = _astype(array_of("astype", x, "x"), dtype, device)
+        return _copied(out) if copy and out is x else out
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
         raise

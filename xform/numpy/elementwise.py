@@ -12,7 +12,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
@@ -22,6 +22,7 @@ from xform.numpy.fast import REFUSALS, with_keywords
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
+    concrete,
     fit,
     no_out,
     operand,
@@ -66,7 +67,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         return _where(condition, x, y, size, fill_value)
     except Exception as error:
         if not keys.among(condition, x, y):
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, where)
             raise
     return keys.mapped(where, condition, x, y, size=size, fill_value=fill_value)
 
@@ -148,13 +149,16 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 @api_boundary
-def clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Array:
+def clip(
+    x: Any = None, /, min: Any = None, max: Any = None, out: None = None,
+    *, a: Any = None, a_min: Any = None, a_max: Any = None,
+) -> Array:  # fmt: skip
     """Elements below `min` become `min`, those above `max` become `max`; None: no bound.
 
-    If min > max, the result is `max`. The bounds may be given by position, or as `a_min` and `a_max`.
+    If min > max, the result is `max`. `a`, `a_min` and `a_max` are NumPy's older names.
     """
     no_out("clip", out)
-    x = operand("clip", a)
+    x = operand("clip", a if x is None else x)
     low, high = a_min if min is None else min, a_max if max is None else max
     for bound in (x, low, high):
         if bound is not None and type(bound) not in (int, float) and formulas.is_complex(operand("clip", bound)):
@@ -187,6 +191,20 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 def _same(x: Array, value: Any) -> Array:
     return convert(array_of("nan_to_num", value), x.dtype)
+
+
+@api_boundary
+def real_if_close(a: Any, tol: float = 100) -> Array:
+    """The real parts, if all imaginary ones are below `tol` (counted in epsilons if it is above 1).
+
+    That depends on values, so a complex array must be known.
+    """
+    a = array_of("real_if_close", a)
+    if a.dtype.kind != "c":
+        return a
+    values = concrete("real_if_close", a, "a", "Its values decide whether the result is complex: use real.")
+    limit = tol * dtypes.finfo(a.dtype).eps if tol > 1 else tol
+    return a.real if np.all(np.abs(values.imag) < limit) else a
 
 
 # ---- Rounding, and parts of numbers ------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.avals import ShapedArray
 from xform.core.config import state
-from xform.core.errors import filtered_traceback
+from xform.core.errors import leave
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
 from xform.numpy.promotion import array_of, shown
@@ -81,7 +81,7 @@ def unary(
                 return result
             return general(x)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     return _named(function, name, doc, 1, general, host, kinds, widens)
@@ -155,9 +155,10 @@ def _binary(
                     return result
             return general(x1, x2)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
+    function.__name__ = function.__qualname__ = name
     return function
 
 

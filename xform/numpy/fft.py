@@ -20,7 +20,15 @@ from xform.lax.fft import FftType, fft_p
 from xform.lax.shapes import convert
 from xform.lax.slicing import pad_p
 from xform.numpy import creation, manipulation, ufuncs
-from xform.numpy.promotion import array_of, canonical_axes, dtype_argument, no_out, promote_inexact, shown
+from xform.numpy.promotion import (
+    array_of,
+    canonical_axes,
+    dtype_argument,
+    known_integer,
+    no_out,
+    promote_inexact,
+    shown,
+)
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
@@ -35,12 +43,13 @@ _MAX_AXES = 3  # of one transform of XLA
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None, out: Any) -> Array:
     """One transform, over several axes."""
     no_out(f"fft.{name}", out)
-    a = _operand(name, a, kind)
     if norm not in _NORMS:
-        raise ValueError(f"numpy.fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+        raise _wrong_norm(name, norm)
+    a = array_of(f"fft.{name}", a)
     order, lengths = _axes_and_lengths(name, kind, a, s, axes)
     if not order:
         raise ValueError(f"numpy.fft.{name}: needs an axis to transform, got {shown(a)} and axes={axes}")
+    a = _operand(name, a, kind)
     last = tuple(range(a.ndim - len(order), a.ndim))
     a = a if order == last else manipulation.moveaxis(a, order, last)
     out = _over_groups(kind, _resized(a, _input_lengths(kind, lengths)), lengths)
@@ -49,9 +58,13 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | 
     return out if order == last else manipulation.moveaxis(out, last, order)
 
 
-def _operand(name: str, a: Any, kind: FftType) -> Array:
+def _wrong_norm(name: str, norm: Any) -> ValueError:
+    return ValueError(f"numpy.fft.{name}: invalid norm value {norm!r}; should be 'backward', 'ortho' or 'forward'")
+
+
+def _operand(name: str, a: Array, kind: FftType) -> Array:
     """The argument in the dtype that the transform takes: real or complex, of single or double precision."""
-    a = promote_inexact(f"fft.{name}", array_of(f"fft.{name}", a))[0]
+    a = promote_inexact(f"fft.{name}", a)[0]
     part = (
         np.finfo(a.dtype).dtype
         if a.dtype.kind == "c"
@@ -67,7 +80,7 @@ def _operand(name: str, a: Any, kind: FftType) -> Array:
 def _axes_and_lengths(name: str, kind: FftType, a: Array, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The transformed axes, and their lengths in time (for IRFFT those of the result)."""
     if s is not None:
-        s = [operator.index(n) for n in s]
+        s = [known_integer(f"fft.{name}", "lengths", n) for n in s]
     if axes is None:
         order = tuple(range(a.ndim)) if s is None else tuple(range(a.ndim - len(s), a.ndim))
         if s is not None and len(s) > a.ndim:
@@ -79,10 +92,13 @@ def _axes_and_lengths(name: str, kind: FftType, a: Array, s: Any, axes: Any) -> 
         lengths[-1] = 2 * (lengths[-1] - 1)
     if s is not None:
         if len(s) != len(order):
-            raise ValueError(f"numpy.fft.{name}: s and axes must be of one length, got s={tuple(s)} and axes={axes}")
+            raise ValueError(
+                f"numpy.fft.{name}: shape and axes have different lengths, got s={tuple(s)} and axes={axes}"
+            )
         lengths = [old if n == -1 else n for n, old in zip(s, lengths, strict=True)]
-    if any(n < 1 for n in lengths):
-        raise ValueError(f"numpy.fft.{name}: lengths must be positive, got {tuple(lengths)} for {shown(a)}")
+    for n in lengths:
+        if n < 1:
+            raise ValueError(f"numpy.fft.{name}: invalid number of FFT data points ({n}) specified, got {shown(a)}")
     return order, tuple(lengths)
 
 
@@ -126,7 +142,7 @@ def _factor(kind: FftType, norm: str | None, size: float) -> float | None:
 
 def _one_axis(name: str, n: Any, axis: Any) -> tuple[Any, tuple[int]]:
     if isinstance(axis, Sequence) or axis is None:
-        raise TypeError(f"numpy.fft.{name}: axis must be an int, got {axis!r}; {name}n transforms several axes")
+        raise TypeError(f"numpy.fft.{name}: axis must be an integer, got {axis!r}; fftn transforms several axes")
     return None if n is None else (n,), (axis,)
 
 
@@ -254,7 +270,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None,
 def _opposite(name: str, norm: str | None) -> str:
     """The norm of the inverse transform."""
     if norm not in _OPPOSITE:
-        raise ValueError(f"numpy.fft.{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+        raise _wrong_norm(name, norm)
     return _OPPOSITE[norm]
 
 
@@ -284,9 +300,12 @@ def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> 
 
 
 def _count(name: str, n: Any) -> int:
-    n = operator.index(n)
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise ValueError(f"numpy.fft.{name}: n should be an integer, got {n!r}") from None
     if n < 1:
-        raise ValueError(f"numpy.fft.{name}: n must be positive, got {n}")
+        raise ZeroDivisionError(f"numpy.fft.{name}: n must be positive, got {n}: division by zero")
     return n
 
 

@@ -24,6 +24,22 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 
 
 @api_boundary
+def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """Write arrays to one compressed .npz file, by position and by name."""
+    named = {k: np.asarray(v) for k, v in kwds.items()}
+    np.savez_compressed(file, *map(np.asarray, args), allow_pickle=allow_pickle, **named)
+
+
+@api_boundary
+def savetxt(
+    fname: Any, X: Any, fmt: Any = "%.18e", delimiter: str = " ", newline: str = "\n", header: str = "",
+    footer: str = "", comments: str = "# ", encoding: Any = None,
+) -> None:  # fmt: skip
+    """Write an array of up to two axes to a text file; see `numpy.savetxt` for the formats."""
+    np.savetxt(fname, np.asarray(X), fmt, delimiter, newline, header, footer, comments, encoding)
+
+
+@api_boundary
 def load(
     file: Any, mmap_mode: Any = None, allow_pickle: bool = False, fix_imports: bool = True, encoding: Any = "ASCII", *,
     max_header_size: int = 10000,

@@ -97,7 +97,10 @@ def _log_base(name: str, factor: float) -> Any:
     def function(x: Any) -> Any:
         (x,) = promote_inexact(name, x)
         y = tr.log_p.bind(x)
-        return ar.div_p.bind(y, constant(y, factor))
+        if not is_complex(y):
+            return ar.div_p.bind(y, constant(y, factor))
+        parts = [p.bind(y) for p in (ar.real_p, ar.imag_p)]  # a division of complex numbers makes NaN of infinities
+        return ar.complex_p.bind(*(ar.div_p.bind(part, constant(part, factor)) for part in parts))
 
     return function
 
@@ -110,7 +113,7 @@ def scaled(name: str, factor: float) -> Any:
     """The function x * factor."""
 
     def function(x: Any) -> Any:
-        (x,) = promote_inexact(name, x)
+        (x,) = real_arrays(name, *promote_inexact(name, x))
         return ar.mul_p.bind(x, constant(x, factor))
 
     return function
@@ -261,9 +264,9 @@ def signbit(x: Any) -> Any:
 
 def spacing(x: Any) -> Any:
     """nextafter(x, away from 0) - x, with the sign of x."""
-    (x,) = inexact_arrays("spacing", x)
-    away = copysign(constant(x, np.inf), x)
-    step = rd.nextafter_p.bind(x, away) - x
+    (x,) = real_arrays("spacing", *promote_inexact("spacing", x))
+    after = rd.nextafter_p.bind(x, copysign(constant(x, np.inf), x))
+    step = choose(x == 0, after, after - x)  # XLA takes subnormal results of arithmetic for 0
     return choose(isfinite(x), step, constant(x, np.nan))
 
 
@@ -412,7 +415,9 @@ def power(x: Any, y: Any) -> Any:
     if dtype_of(x) == np.bool_:
         x, y = convert(x, np.dtype("int8")), convert(y, np.dtype("int8"))
     if is_concrete(y) and np.any(np.asarray(y) < 0):
-        raise ValueError(f"numpy.power: integers have no negative integer powers, got {shown(x)} ** {shown(y)}")
+        raise ValueError(
+            f"numpy.power: integers to negative integer powers are not allowed, got {shown(x)} ** {shown(y)}"
+        )
     return _integer_power(array(x), array(y))
 
 

@@ -6,6 +6,7 @@ May import: the other modules of `xform.numpy`; `xform.api` within functions.
 """
 
 import functools
+import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from xform.lax.control_flow import scan
 from xform.lax.shapes import squeeze_p
 from xform.lax.slicing import slice_in_dim
 from xform.numpy import manipulation
+from xform.numpy import reductions as rd
 from xform.numpy.elementwise import where as choose
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import (
@@ -30,6 +32,7 @@ from xform.numpy.promotion import (
     shown,
 )
 from xform.numpy.ranges import arange
+from xform.numpy.reductions import mask_of, sum_dtype
 
 _CORE = r"\((?:\w+(?:,\w+)*)?\)"
 _SIGNATURE = re.compile(rf"^{_CORE}(?:,{_CORE})*->{_CORE}(?:,{_CORE})*$")
@@ -267,9 +270,9 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
 
 def _binary(function: Any, method: str) -> str:
-    name = function.__name__
+    name = f"{function.__name__}.{method}"
     if function.nin != 2 or function.nout != 1:
-        raise ValueError(f"numpy.{name}.{method}: only functions of two arguments and one result can do this")
+        raise ValueError(f"numpy.{name}: only functions of two arguments and one result have this method")
     return name
 
 
@@ -282,21 +285,28 @@ def reduce(
     name = _binary(function, "reduce")
     no_out(name, out)
     a = array_of(name, a)
+    mask = None if where is None else mask_of(name, where, a)
     if dtype is not None:
         a = a.astype(dtype)
     axes = canonical_axes(name, axis, a)
     start = function.identity if initial is None else initial
-    if where is not None:
-        if start is None:
-            raise ValueError(f"numpy.{name}.reduce: with where, initial must be given")
-        a = choose(where, a, start)
-    kept = tuple(d for d in range(a.ndim) if d not in axes)
-    rows = manipulation.reshape(
-        manipulation.transpose(a, (*axes, *kept)), (-1 if a.size else 0, *(a.shape[d] for d in kept))
-    )
-    if not rows.shape[0] and start is None:
-        raise ValueError(f"numpy.{name}.reduce: no elements to combine in {shown(a)}, and no initial value")
-    result = _fold(function, rows, start)
+    if mask is not None and start is None:
+        raise ValueError(
+            f"numpy.{name}: reduction operation {function.__name__!r} does not have an identity, so to use a where "
+            f"mask one has to specify 'initial', for {shown(a)}"
+        )
+    order = (*axes, *(d for d in range(a.ndim) if d not in axes))
+
+    def rows(x: Array) -> Array:
+        x = manipulation.transpose(x, order)
+        return manipulation.reshape(x, (math.prod(x.shape[: len(axes)]), *x.shape[len(axes) :]))
+
+    if start is None and not all(a.shape[d] for d in axes):
+        raise ValueError(
+            f"numpy.{name}: zero-size array to reduction operation {function.__name__} which has no identity, "
+            f"{shown(a)}"
+        )
+    result = _fold(function, rows(a), start, None if mask is None else rows(mask))
     return manipulation.expand_dims(result, axes) if keepdims else result
 
 
@@ -307,8 +317,8 @@ def _result_dtype(function: Any, a: Array) -> Any:
     return eval_shape(lambda x: function(x, x), a.aval.update(shape=(1,))).dtype
 
 
-def _fold(function: Any, rows: Array, start: Any) -> Array:
-    """Combine the rows from the first to the last, after `start` if it isn't None."""
+def _fold(function: Any, rows: Array, start: Any, mask: Any = None) -> Array:
+    """Combine the rows from the first to the last, after `start` if it isn't None; only elements under the mask."""
     dtype = _result_dtype(function, rows)
     if start is not None:
         first = manipulation.broadcast_to(array_of(function.__name__, start, "initial"), rows.shape[1:]).astype(dtype)
@@ -316,7 +326,13 @@ def _fold(function: Any, rows: Array, start: Any) -> Array:
         first, rows = rows[0].astype(dtype), rows[1:]
     if not rows.shape[0]:
         return first
-    return scan(lambda carry, x: (function(carry, x).astype(dtype), None), first, rows)[0]
+
+    def step(carry: Any, row: Any) -> Any:
+        x, counts = row
+        new = function(carry, x).astype(dtype)
+        return new if counts is None else choose(counts, new, carry), None
+
+    return scan(step, first, (rows, mask))[0]
 
 
 @api_boundary
@@ -345,7 +361,7 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
 @api_boundary
 def outer(function: Any, A: Any, B: Any) -> Any:
     """Apply to all pairs of elements."""
-    name = function.__name__
+    name = f"{function.__name__}.outer"
     A, B = array_of(name, A, "A"), array_of(name, B, "B")
     return function(manipulation.reshape(A, A.shape + (1,) * B.ndim), B)
 
@@ -353,15 +369,15 @@ def outer(function: Any, A: Any, B: Any) -> Any:
 @api_boundary
 def at(function: Any, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Array:
     """A copy changed at indices, one after the other."""
-    name = function.__name__
+    name = f"{function.__name__}.at"
     if inplace:
-        raise NotImplementedError(f"numpy.{name}.at: arrays are immutable; pass inplace=False and use the result")
+        raise NotImplementedError(f"numpy.{name}: arrays are immutable; pass inplace=False and use the result")
     a = array_of(name, a)
     if b is None:
         return a.at[indices].apply(lambda x: function(x).astype(a.dtype))
     b = array_of(name, b, "b")
-    if name in _AT:
-        return getattr(a.at[indices], _AT[name])(b)
+    if function.__name__ in _AT:
+        return getattr(a.at[indices], _AT[function.__name__])(b)
     # In the order of the indices: each position of the indexed part is one step.
     places = manipulation.reshape(arange(a.size), a.shape)[indices]
     values = manipulation.ravel(manipulation.broadcast_to(b, places.shape))
@@ -386,21 +402,23 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
     name = _binary(function, "reduceat")
     no_out(name, out)
     a = array_of(name, a)
-    a = manipulation.moveaxis(a if dtype is None else a.astype(dtype), canonical_axis(name, axis, a), 0)
-    n = a.shape[0]
+    d = canonical_axis(name, axis, a)
+    if dtype is None and function.__name__ in ("add", "multiply"):
+        dtype = sum_dtype(a.dtype)
+    n = a.shape[d]
     starts = concrete(name, indices, "indices", "They decide the structure of the computation.").tolist()
-    if any(not 0 <= i < n for i in starts):
-        raise IndexError(f"numpy.{name}.reduceat: an index is out of bounds for axis {axis} with size {n}")
+    for i in starts:
+        if not 0 <= i < n:
+            raise IndexError(f"numpy.{name}: index {i} out-of-bounds in {name} [0, {n}), for axis {axis} of {shown(a)}")
+    rows = manipulation.moveaxis(a if dtype is None else a.astype(dtype), d, 0)
     parts = []
     for i, j in zip(starts, [*starts[1:], n], strict=True):
-        parts.append(_fold(function, slice_in_dim(a, i, j if j > i else i + 1), None)[None])
-    return manipulation.moveaxis(concatenate(parts), 0, axis)
+        parts.append(_fold(function, slice_in_dim(rows, i, j if j > i else i + 1), None)[None])
+    return manipulation.moveaxis(concatenate(parts), 0, d)
 
 
 def install(functions: dict[str, Any]) -> None:
     """Give the functions of `xform.numpy` the methods of ufuncs; those of sums and the like are the reductions."""
-    from xform.numpy import reductions as rd
-
     reductions = {
         "add": (rd.sum, rd.cumsum, 0), "multiply": (rd.prod, rd.cumprod, 1), "logical_and": (rd.all, None, True),
         "logical_or": (rd.any, None, False), "maximum": (rd.max, None, None), "minimum": (rd.min, None, None),
@@ -413,16 +431,23 @@ def install(functions: dict[str, Any]) -> None:
             continue
         reduction, cumulation, identity = reductions.get(name, (None, None, None))
         function.identity = identity
-        function.reduce = functools.partial(reduce, function) if reduction is None else _reduction(reduction)
-        function.accumulate = functools.partial(accumulate, function) if cumulation is None else _cumulation(cumulation)
+        function.reduce = _bound(reduce, function) if reduction is None else _reduction(function, reduction)
+        function.accumulate = _bound(accumulate, function) if cumulation is None else _cumulation(function, cumulation)
         for method in (outer, at, reduceat):
-            setattr(function, method.__name__, functools.partial(method, function))
+            setattr(function, method.__name__, _bound(method, function))
 
 
-def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+def _bound(method: Callable[..., Any], function: Any) -> Callable[..., Any]:
+    bound: Any = functools.partial(method, function)
+    bound.__name__, bound.__module__, bound.__doc__ = method.__name__, method.__module__, method.__doc__
+    return _named(bound, function)
+
+
+def _reduction(function: Any, reduction: Callable[..., Any]) -> Callable[..., Any]:
     """A reduction with the parameters of a ufunc's method."""
+    takes_dtype, takes_initial = reduction in (rd.sum, rd.prod), reduction not in (rd.all, rd.any)
 
-    def method(
+    def reduce(
         a: Any,
         axis: Any = 0,
         dtype: Any = None,
@@ -431,15 +456,27 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
         initial: Any = None,
         where: Any = None,
     ) -> Any:
-        a = array_of("reduce", a)
-        kwargs = {k: v for k, v in (("initial", initial), ("where", where)) if v is not None}
-        return function(a if dtype is None else a.astype(dtype), axis=axis, out=out, keepdims=keepdims, **kwargs)
+        kwargs: dict[str, Any] = {} if where is None else {"where": where}
+        if takes_dtype:
+            kwargs["dtype"] = dtype
+        elif dtype is not None:
+            a = array_of(f"{function.__name__}.reduce", a).astype(dtype)
+        if takes_initial and initial is not None:
+            kwargs["initial"] = initial
+        result = reduction(a, axis=axis, out=out, keepdims=keepdims, **kwargs)
+        return result if takes_initial or initial is None else function(initial, result)
 
-    return method
+    return _named(reduce, function)
 
 
-def _cumulation(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        return function(a, axis, dtype, out)
+def _cumulation(function: Any, cumulation: Callable[..., Any]) -> Callable[..., Any]:
+    def accumulate(a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        return cumulation(a, axis, dtype, out)
 
-    return method
+    return _named(accumulate, function)
+
+
+def _named(method: Callable[..., Any], function: Any) -> Callable[..., Any]:
+    """The method, with the name by which errors call it."""
+    method.__qualname__ = f"{function.__name__}.{method.__name__}"
+    return api_boundary(method)

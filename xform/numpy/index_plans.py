@@ -38,10 +38,14 @@ class Item(NamedTuple):
     value: Any
 
 
-def parse(shape: tuple[int, ...], index: Any, wrap: bool = True, check: bool = True) -> list[Item]:
+MODULO = "modulo"
+
+
+def parse(shape: tuple[int, ...], index: Any, wrap: bool | str = True, check: bool = True) -> list[Item]:
     """The items of an index into an array of `shape`, new axes and the axes it does not mention included.
 
-    With `wrap`, negative integers count from the end. With `check`, IndexError for known ones out of bounds.
+    With `wrap`, negative integers count from the end; with MODULO, all are taken modulo the length. With `check`,
+    IndexError for known ones out of bounds.
     """
     parts = [_part(p) for p in (index if type(index) is tuple else (index,))]
     used = sum(n for _, _, n in parts)
@@ -87,11 +91,7 @@ def _part(x: Any) -> tuple[Any, Any, int]:
         x = _sequence(x)
     if isinstance(x, Tracer):
         if x.dtype == np.dtype(bool):
-            raise NonConcreteBooleanIndexError(
-                f"indexing with a traced boolean mask of {x.aval} gives a shape that depends on its values."
-                f"{x._origin()}\nUse xform.numpy.where(mask, x, other) or x.at[mask].set(scalar), which keep the "
-                "shape, or give xform.numpy.nonzero(mask, size=n) a fixed size; outside of transformations masks work."
-            )
+            raise traced_mask(x)
         if dtypes.issubdtype(x.dtype, np.integer):
             return ARRAY if x.ndim else SCALAR, x, 1
         raise _not_an_index(x)
@@ -106,6 +106,17 @@ def _part(x: Any) -> tuple[Any, Any, int]:
         return INT, operator.index(x), 1
     except TypeError:
         raise _not_an_index(x) from None
+
+
+def traced_mask(mask: Tracer) -> NonConcreteBooleanIndexError:
+    """The error for a traced mask whose number of elements would decide a shape."""
+    return NonConcreteBooleanIndexError(
+        f"indexing with a traced boolean mask of {mask.aval} gives a shape that depends on its values."
+        f"{mask._origin()}\n"
+        "Use xform.numpy.where(mask, x, other) or x.at[mask].set(scalar), which keep the shape, or give "
+        "xform.numpy.nonzero(mask, size=n) or xform.numpy.compress(mask, x, size=n) a fixed size; outside of "
+        "transformations masks work."
+    )
 
 
 def _not_an_index(x: Any) -> IndexError:
@@ -130,7 +141,9 @@ def holds_tracer(x: Any) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, list | tuple) and any(map(holds_tracer, x)))
 
 
-def _integer(i: int, axis: int, n: int, wrap: bool, check: bool) -> Item:
+def _integer(i: int, axis: int, n: int, wrap: bool | str, check: bool) -> Item:
+    if wrap == MODULO and n:
+        i %= n
     inside = i + n if wrap and i < 0 else i
     if 0 <= inside < n:
         return Item(INT, axis, inside)
@@ -144,12 +157,14 @@ def out_of_bounds(i: int, axis: int, n: int) -> IndexError:
     return IndexError(f"index {i} is out of bounds for axis {axis} with size {n}")
 
 
-def in_bounds(x: Any, axis: int, n: int, wrap: bool, check: bool) -> Any:
+def in_bounds(x: Any, axis: int, n: int, wrap: bool | str, check: bool) -> Any:
     """An array of indices along an axis of length n, with negative ones replaced and known ones checked."""
     if not n and math.prod(x.shape):
         raise IndexError(f"index array of shape {x.shape} is out of bounds for axis {axis} with size 0")
+    if wrap == MODULO and n:
+        return (wrap_index(x, n, False) if isinstance(x, Tracer) else x) % n
     if isinstance(x, Tracer):
-        return wrap_index(x, n, wrap)
+        return wrap_index(x, n, bool(wrap))
     if check and x.size:
         low, high = int(x.min()), int(x.max())
         if high >= n or low < (-n if wrap else 0):
@@ -157,13 +172,23 @@ def in_bounds(x: Any, axis: int, n: int, wrap: bool, check: bool) -> Any:
     return np.where(x < 0, x + n, x) if wrap else x
 
 
-def _mask(mask: Any, axis: int, shape: tuple[int, ...]) -> list[Item]:
+def axes_used(part: Any) -> int:
+    """How many axes a part of an index uses."""
+    return _part(part)[2]
+
+
+def check_mask(mask: Any, axis: int, shape: tuple[int, ...]) -> None:
+    """IndexError if a mask doesn't fit the axes from `axis` on."""
     for d, m in enumerate(mask.shape):
         if m not in (0, shape[axis + d]):  # NumPy lets an empty mask pass
             raise IndexError(
                 f"boolean index did not match indexed array along axis {axis + d}; size of axis is {shape[axis + d]} "
                 f"but size of corresponding boolean axis is {m}"
             )
+
+
+def _mask(mask: Any, axis: int, shape: tuple[int, ...]) -> list[Item]:
+    check_mask(mask, axis, shape)
     return [Item(ARRAY, axis + d, positions) for d, positions in enumerate(np.nonzero(mask))]
 
 

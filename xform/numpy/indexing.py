@@ -16,7 +16,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import NonConcreteBooleanIndexError, api_boundary, filtered_traceback
 from xform.core.trace import Tracer
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
@@ -58,7 +58,17 @@ def _getitem_concrete(self: ArrayImpl, index: Any) -> Any:
 @api_boundary
 def _getitem(self: Array, index: Any) -> Any:
     """``x[index]`` as in NumPy."""
-    return read(self, parse(self.shape, index))
+    return read(self, items_of(self, index))
+
+
+def items_of(x: Array, index: Any, wrap: bool | str = True, check: bool = True) -> list[Item]:
+    """The items of an index into an array, which errors name."""
+    try:
+        return parse(x.shape, index, wrap, check)
+    except NonConcreteBooleanIndexError:
+        raise
+    except IndexError as error:
+        raise IndexError(f"{error}, for {shown(x)}") from None
 
 
 _planned: dict[Any, plans.Function] = {}
@@ -252,7 +262,8 @@ for _class, _methods in (
 def _indices(name: str, indices: Any) -> Array:
     indices = array_of(name, indices, "indices")
     if dtypes.kinds[indices.dtype] not in "iu":
-        raise TypeError(f"numpy.{name}: indices must be integers, got {shown(indices)}")
+        error = IndexError if name == "take_along_axis" else TypeError
+        raise error(f"numpy.{name}: indices must be an integer array, got {shown(indices)}")
     return indices
 
 
@@ -300,15 +311,15 @@ def take(
         a, axis = reshape(a, (a.size,)), 0
     axis = canonical_axis("take", axis, a)
     flags: dict[str, Any] = dict(unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)
+    if mode not in (None, "raise", "wrap", "clip", "fill", "drop", "promise_in_bounds"):
+        raise ValueError(f"numpy.take: mode must be one of 'clip', 'raise', 'wrap' or 'fill', got {mode!r}")
+    if indices.size and not a.shape[axis]:
+        raise IndexError(f"numpy.take: cannot do a non-empty take from an empty axis, got axis {axis} of {shown(a)}")
     mode = _mode_of(mode, indices, fill_value)
     if mode == "raise":
         if not is_concrete(indices):
             raise ValueError("numpy.take: indices are traced, so they can't be checked: give another mode")
         mode = None
-    elif mode == "wrap":
-        if indices.size and not a.shape[axis]:
-            raise IndexError(f"numpy.take: axis {axis} of {shown(a)} has no elements")
-        indices, mode = indices % a.shape[axis] if a.shape[axis] else indices, "promise_in_bounds"
     elif mode == "clip":
         flags["wrap_negative_indices"] = False
     return a.at[(slice(None),) * axis + (indices,)].get(mode=mode, fill_value=fill_value, **flags)
@@ -347,14 +358,21 @@ def take_along_axis(
     arr, indices = array_of("take_along_axis", arr, "arr"), _indices("take_along_axis", indices)
     if axis is None:
         if indices.ndim != 1:
-            raise ValueError(f"numpy.take_along_axis: with axis=None, indices must have one axis, got {shown(indices)}")
+            raise ValueError(
+                f"numpy.take_along_axis: when axis=None, indices must have a single dimension, got {shown(indices)}"
+            )
         arr, axis = reshape(arr, (arr.size,)), 0
     axis = canonical_axis("take_along_axis", axis, arr)
-    pairs = list(zip(arr.shape, indices.shape, strict=False))
-    if arr.ndim != indices.ndim or any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(pairs) if d != axis):
+    if arr.ndim != indices.ndim:
         raise ValueError(
-            f"numpy.take_along_axis: indices must have as many axes as arr, and lengths that broadcast except along "
-            f"axis {axis}, got {shown(arr)} and {shown(indices)}"
+            "numpy.take_along_axis: indices and arr must have the same number of dimensions, got "
+            f"arr {shown(arr)} and indices {shown(indices)}"
+        )
+    pairs = list(zip(arr.shape, indices.shape, strict=True))
+    if any(n != m and 1 not in (n, m) for d, (n, m) in enumerate(pairs) if d != axis):
+        raise IndexError(
+            f"numpy.take_along_axis: lengths could not be broadcast together except along axis {axis}, got "
+            f"arr {shown(arr)} and indices {shown(indices)}"
         )
     mode = _mode_of(mode, indices, fill_value)
     wrap = wrap_negative_indices in (None, True)

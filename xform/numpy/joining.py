@@ -24,7 +24,6 @@ from xform.numpy.promotion import (
     ShapeError,
     array_of,
     arrays_of,
-    broadcast_shapes_of,
     canonical_axis,
     cast_all,
     concrete,
@@ -58,7 +57,7 @@ def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> l
     """The arrays of an argument, promoted to one dtype, or cast to the one that was asked for."""
     found = arrays_of(name, arrays)
     if not found:
-        raise ValueError(f"numpy.{name}: needs at least one array")
+        raise ValueError(f"numpy.{name}: need at least one array to join")
     wanted = dtype_argument(name, dtype)
     if wanted is not None:
         return cast_all(name, found, wanted, casting)
@@ -94,13 +93,17 @@ def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
         arrays, axis = [manipulation.ravel(a) for a in arrays], 0
     first = arrays[0]
     if not first.ndim:
-        raise ShapeError(f"numpy.{name}: arrays of rank 0 can't be joined; use stack")
+        raise ShapeError(f"numpy.{name}: zero-dimensional arrays cannot be concatenated; use stack")
     axis = canonical_axis(name, axis, first)
     rests = {a.shape[:axis] + a.shape[axis + 1 :] for a in arrays}
-    if len(rests) > 1 or any(a.ndim != first.ndim for a in arrays):
-        raise ShapeError(
-            f"numpy.{name}: arrays must have one shape but for axis {axis}, got {', '.join(map(shown, arrays))}"
+    ranks = {a.ndim for a in arrays}
+    if len(rests) > 1 or len(ranks) > 1:
+        what = (
+            "all the input arrays must have same number of dimensions"
+            if len(ranks) > 1
+            else f"all the input array dimensions except for axis {axis} must match exactly"
         )
+        raise ShapeError(f"numpy.{name}: {what}, got {', '.join(map(shown, arrays))}")
     return first if len(arrays) == 1 else concatenate_p.bind(*arrays, dimension=axis)
 
 
@@ -118,7 +121,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, ca
         joined = _joined("stack", arrays, dtype, casting)
         shape = joined[0].shape
         if any(a.shape != shape for a in joined):
-            raise ShapeError(f"numpy.stack: arrays must have one shape, got {', '.join(map(shown, joined))}")
+            raise ShapeError(
+                f"numpy.stack: all input arrays must have the same shape, got {', '.join(map(shown, joined))}"
+            )
         axis = canonical_axis("stack", axis, len(shape) + 1)
         dims = tuple(d for d in range(len(shape) + 1) if d != axis)
         new = (*shape[:axis], 1, *shape[axis:])
@@ -136,6 +141,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, ca
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the first axis; vectors are rows."""
     return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype, casting)], 0)
+
+
+row_stack = vstack
 
 
 @api_boundary
@@ -171,9 +179,13 @@ def block(arrays: Any) -> Array:
     def depth(x: Any) -> int:
         if isinstance(x, list):
             depths = {depth(e) for e in x}
-            if not depths or len(depths) > 1:
-                raise ValueError("numpy.block: lists must not be empty, and be nested equally deep")
+            if not depths:
+                raise ValueError("numpy.block: list cannot be empty")
+            if len(depths) > 1:
+                raise ValueError(f"numpy.block: list depths are mismatched, got elements at depths {sorted(depths)}")
             return 1 + depths.pop()
+        if isinstance(x, tuple):
+            raise TypeError("numpy.block: only lists can be used to arrange blocks, got a tuple")
         return 0
 
     levels = depth(arrays)
@@ -238,13 +250,16 @@ def repeat(
     if total_repeat_length is None:
         remedy = "Its sum is the length of the result: give total_repeat_length."
         counts = concrete("repeat", repeats, "repeats", remedy)
-        if (
-            counts.dtype.kind not in "iub"
-            or counts.ndim > 1
-            or counts.size not in (1, n)
-            or (counts.size and counts.min() < 0)
-        ):
-            raise ValueError(f"numpy.repeat: repeats must be one number, or {n}, not negative, got {counts}")
+        if not counts.size:
+            counts = counts.astype(int)  # of an empty list
+        if counts.dtype.kind not in "iub":
+            raise TypeError(f"numpy.repeat: repeats must be integers, got {counts}")
+        if counts.ndim > 1 or counts.size not in (1, n):
+            raise ValueError(
+                f"numpy.repeat: repeats must be one number, or {n} for axis {axis} of {shown(a)}, got {counts}"
+            )
+        if counts.size and counts.min() < 0:
+            raise ValueError(f"numpy.repeat: repeats may not contain negative values, got {counts}")
         if counts.size == 1:
             return _repeat_all(a, int(counts.reshape(())), axis)
         return take_static(a, np.repeat(np.arange(n), counts), axis)
@@ -277,6 +292,11 @@ def take_static(a: Array, indices: np.ndarray, axis: int) -> Array:
 # ---- Inserting and deleting --------------------------------------------------------------------------------
 
 
+def _known_indices(obj: Any) -> np.ndarray:
+    found = np.asarray(obj)
+    return found if found.size else found.astype(int)  # of an empty list
+
+
 @api_boundary
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """Without the elements at the indices `obj` (an int, slice, or array of ints or booleans), along an axis.
@@ -289,8 +309,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     axis = canonical_axis("delete", axis, arr)
     n = arr.shape[axis]
     if isinstance(obj, slice) or is_concrete(obj):
-        value = obj if isinstance(obj, slice) else np.asarray(obj)
-        return take_static(arr, np.delete(np.arange(n), value), axis)
+        try:
+            kept = np.delete(np.arange(n), obj if isinstance(obj, slice) else _known_indices(obj))
+        except (IndexError, ValueError) as error:
+            raise type(error)(f"numpy.delete: {error}, for axis {axis} of {shown(arr)}") from None
+        return take_static(arr, kept, axis)
     obj = array_of("delete", obj, "obj")
     if dtypes.kinds[obj.dtype] not in "iu" or (obj.ndim and not assume_unique_indices):
         concrete("delete", obj, "obj", "Give integers, with assume_unique_indices=True if there are several.")
@@ -311,10 +334,17 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     n = arr.shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
-    if is_concrete(obj) and (found := np.asarray(obj)).dtype == bool:
-        obj = np.flatnonzero(found)
-    if is_concrete(obj) and np.any((np.asarray(obj) < -n) | (np.asarray(obj) > n)):
-        raise IndexError(f"numpy.insert: obj={obj} is out of bounds for axis {axis} with size {n}")
+    if is_concrete(obj):
+        obj = _known_indices(obj)
+        if obj.dtype == bool:
+            obj = np.flatnonzero(obj)
+        if obj.dtype.kind not in "iu":
+            raise TypeError(f"numpy.insert: indices must be integers, got {shown(obj)}")
+        outside = obj[(obj < -n) | (obj > n)]
+        if outside.size:
+            raise IndexError(
+                f"numpy.insert: index {outside.flat[0]} is out of bounds for axis {axis} with size {n}, {shown(arr)}"
+            )
     place = int(np.asarray(obj).item()) if is_concrete(obj) and np.size(obj) == 1 else None
     obj = array_of("insert", obj, "obj")
     scalar = not obj.ndim
@@ -326,8 +356,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         values = manipulation.moveaxis(values, 0, axis) if scalar else values
         count = values.shape[axis]
     shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
-    if broadcast_shapes_of("insert", [values.shape, shape], [values]) != shape:
-        raise ShapeError(f"numpy.insert: values of {shown(values)} can't be broadcast to {shape}")
+    if values.ndim > len(shape) or any(m not in (1, k) for m, k in zip(values.shape[::-1], shape[::-1], strict=False)):
+        raise ShapeError(f"numpy.insert: could not broadcast values {shown(values)} into shape {shape}")
     values = expand_to(values, shape)
     if place is not None:
         start = place + n if place < 0 else place

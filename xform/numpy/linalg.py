@@ -41,6 +41,7 @@ from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
     canonical_axes,
+    canonical_axis,
     expand_to,
     no_out,
     promote_inexact,
@@ -48,12 +49,14 @@ from xform.numpy.promotion import (
 )
 
 __all__ = [
+    "LinAlgError",
     "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
     "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
     "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 matrix_transpose = manipulation.matrix_transpose
+LinAlgError = np.linalg.LinAlgError
 matmul = products.matmul
 vecdot = products.vecdot
 tensordot = products.tensordot
@@ -479,9 +482,10 @@ def multi_dot(arrays: Sequence[Any], *, out: None = None, precision: Any = None)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of three elements along an axis."""
     x1, x2 = (array_of("linalg.cross", x, arg) for x, arg in ((x1, "x1"), (x2, "x2")))
-    if any(not x.ndim or x.shape[axis] != 3 for x in (x1, x2)):
+    if any(x.shape[canonical_axis("linalg.cross", axis, x)] != 3 for x in (x1, x2)):
         raise ShapeError(
-            f"numpy.linalg.cross: vectors must have three elements along axis {axis}, got {shown(x1)} and {shown(x2)}"
+            "numpy.linalg.cross: both input arrays must be (arrays of) 3-dimensional vectors, got "
+            f"{shown(x1)} and {shown(x2)} along axis {axis}"
         )
     return products.cross(x1, x2, axis=axis)
 
@@ -491,7 +495,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
     """All products of an element of one vector with one of another."""
     x1, x2 = (array_of("linalg.outer", x, arg) for x, arg in ((x1, "x1"), (x2, "x2")))
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ShapeError(f"numpy.linalg.outer: arguments must be vectors, got {shown(x1)} and {shown(x2)}")
+        raise ShapeError(f"numpy.linalg.outer: input arrays must be one-dimensional, got {shown(x1)} and {shown(x2)}")
     return products.outer(x1, x2)
 
 

@@ -16,7 +16,7 @@ from xform.core.errors import api_boundary
 from xform.lax import reductions as rd
 from xform.lax.comparison import select_n_p
 from xform.numpy import ufuncs
-from xform.numpy.promotion import array_of
+from xform.numpy.promotion import array_of, is_concrete, shown
 from xform.numpy.reductions import any, argmax, argmin, cumprod, cumsum, mask_of, max, mean, min, prod, sum, variance
 
 
@@ -86,18 +86,28 @@ def _place_without_nan(name: str, reduction: Callable[..., Array], identity: Any
             return reduction(a, axis, out, keepdims)
         filled = select_n_p.bind(valid, a.dtype.type(identity(a.dtype)), a)
         place = reduction(filled, axis, out, keepdims)
-        return select_n_p.bind(any(valid, axis, keepdims=bool(keepdims)), place.dtype.type(-1), place)
+        found = any(valid, axis, keepdims=bool(keepdims))
+        if is_concrete(found) and not np.asarray(found).all():
+            raise ValueError(f"numpy.{name}: All-NaN slice encountered, in {shown(a)}")
+        return select_n_p.bind(found, place.dtype.type(-1), place)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
+_ALL_NAN = "\n\n    Differs from NumPy: where all are NaN, traced values give -1; known ones an error, as in NumPy."
 nanargmax = _place_without_nan(
-    "nanargmax", argmax, rd.lowest, "`argmax` of what is not NaN; -1 if all are (NumPy raises ValueError)."
+    "nanargmax",
+    argmax,
+    rd.lowest,
+    f"`argmax` of what is not NaN.{_ALL_NAN}",
 )
 nanargmin = _place_without_nan(
-    "nanargmin", argmin, rd.highest, "`argmin` of what is not NaN; -1 if all are (NumPy raises ValueError)."
+    "nanargmin",
+    argmin,
+    rd.highest,
+    f"`argmin` of what is not NaN.{_ALL_NAN}",
 )
 
 
@@ -125,19 +135,19 @@ def nanstd(
     where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """`std` of what is not NaN."""
-    return ufuncs.sqrt(_variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    return _variance_without_nan("nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction, root=True)
 
 
 def _variance_without_nan(
     name: str, a: Any, axis: Any, dtype: Any, out: Any, ddof: float, keepdims: Any, where: Any, mean: Any,
-    correction: float | None,
+    correction: float | None, root: bool = False,
 ) -> Array:  # fmt: skip
     ddof = ddof if correction is None else correction
     a, valid = _valid(name, a, where)
+    if not dtypes.issubdtype(a.dtype, np.inexact):
+        return variance(name, a, axis, dtype, out, ddof, keepdims, where, mean, None, root)
     filled = select_n_p.bind(valid, a.dtype.type(0), a)  # so that no NaN spoils the derivative
-    result = variance(name, filled, axis, dtype, out, ddof, keepdims, valid, mean, None)
-    if not dtypes.issubdtype(result.dtype, np.floating):
-        return result
+    result = variance(name, filled, axis, dtype, out, ddof, keepdims, valid, mean, None, root)
     enough = sum(valid, axis, keepdims=keepdims) > ddof
     return select_n_p.bind(enough, result.dtype.type(np.nan), result)
 

@@ -29,8 +29,9 @@ _KEYWORDS = {
 }  # fmt: skip
 
 
-def _pairs(arg: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
+def _pairs(arg: str, value: Any, array: Array) -> list[tuple[Any, Any]]:
     """A pair per axis from one value, one pair, one value per axis or a pair per axis, as NumPy understands them."""
+    ndim = array.ndim
     if isinstance(value, dict):
         pairs = [(0, 0)] * ndim
         for axis, v in value.items():
@@ -44,7 +45,9 @@ def _pairs(arg: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
     if len(rows) == 1:
         rows = rows * ndim
     if len(rows) != ndim or any(len(r) != 2 for r in rows):
-        raise ValueError(f"numpy.pad: {arg} must be a number, a pair, or a pair for each of {ndim} axes, got {value!r}")
+        raise ValueError(
+            f"numpy.pad: {arg}={value!r} could not be broadcast to a pair for each of the {ndim} axes of {shown(array)}"
+        )
     return rows
 
 
@@ -72,22 +75,29 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     if not isinstance(pad_width, dict | list | tuple):
         pad_width = concrete("pad", pad_width, "pad_width", "It decides the shape of the result.").tolist()
     widths = []
-    for low, high in _pairs("pad_width", pad_width, array.ndim):
-        low, high = operator.index(low), operator.index(high)
+    for low, high in _pairs("pad_width", pad_width, array):
+        try:
+            low, high = operator.index(low), operator.index(high)
+        except TypeError:
+            raise TypeError(f"numpy.pad: pad_width must be of integral type, got {pad_width!r}") from None
         if low < 0 or high < 0:
-            raise ValueError(f"numpy.pad: pad_width must not be negative, got {pad_width!r}")
+            raise ValueError(f"numpy.pad: index can't contain negative values, got pad_width={pad_width!r}")
         widths.append((low, high))
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
     if mode not in _KEYWORDS:
-        raise ValueError(f"numpy.pad: mode must be one of {', '.join(_KEYWORDS)}, or a function, got {mode!r}")
+        raise ValueError(f"numpy.pad: mode {mode!r} is not supported, but {', '.join(_KEYWORDS)}, or a function")
     unknown = set(kwargs) - set(_KEYWORDS[mode])
     if unknown:
-        raise ValueError(f"numpy.pad: mode {mode!r} takes no argument {', '.join(sorted(unknown))}")
+        raise ValueError(f"numpy.pad: unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(unknown))}")
     if mode in ("constant", "empty"):
         return _constant(array, widths, kwargs.get("constant_values", 0))
-    if not array.size and any(w != (0, 0) and not n for w, n in zip(widths, array.shape, strict=True)):
-        raise ValueError(f"numpy.pad: mode {mode!r} can't extend an axis without elements, got {shown(array)}")
+    for axis, (width, n) in enumerate(zip(widths, array.shape, strict=True)):
+        if width != (0, 0) and not n:
+            raise ValueError(
+                f"numpy.pad: can't extend empty axis {axis} using modes other than 'constant' or 'empty', got "
+                f"mode={mode!r} and {shown(array)}"
+            )
     for axis, (low, high) in enumerate(widths):
         if low or high:
             array = _along(array, axis, low, high, mode, kwargs)
@@ -95,7 +105,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
 
 
 def _constant(array: Array, widths: list[tuple[int, int]], values: Any) -> Array:
-    pairs = _pairs("constant_values", values, array.ndim)
+    pairs = _pairs("constant_values", values, array)
     scalars = {id(v): convert(array_of("pad", v, "constant_values"), array.dtype) for pair in pairs for v in pair}
     first = pairs[0][0] if pairs else 0
     if all(v is first for pair in pairs for v in pair):
@@ -112,9 +122,9 @@ def _constant(array: Array, widths: list[tuple[int, int]], values: Any) -> Array
 def _along(array: Array, axis: int, low: int, high: int, mode: str, kwargs: dict[str, Any]) -> Array:
     n = array.shape[axis]
     if mode == "linear_ramp":
-        return _ramp(array, axis, low, high, _pairs("end_values", kwargs.get("end_values", 0), array.ndim)[axis])
+        return _ramp(array, axis, low, high, _pairs("end_values", kwargs.get("end_values", 0), array)[axis])
     if mode in ("maximum", "mean", "median", "minimum"):
-        lengths = _pairs("stat_length", kwargs.get("stat_length"), array.ndim)[axis]
+        lengths = _pairs("stat_length", kwargs.get("stat_length"), array)[axis]
         parts = [array]
         for count, length, front in ((low, lengths[0], True), (high, lengths[1], False)):
             length = n if length is None else min(operator.index(length), n)

@@ -4,7 +4,6 @@ May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.
 """
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from xform.numpy.promotion import (
     cast_all,
     dtype_argument,
     is_several,
+    known_integer,
     no_out,
     numpy_only,
     promote,
@@ -56,6 +56,10 @@ def _dot(
 def _no_sharding(name: str, out_sharding: Any) -> None:
     if out_sharding is not None:
         raise NotImplementedError(f"numpy.{name}: out_sharding is not supported yet")
+
+
+def _conj(x: Array) -> Array:
+    return ufuncs.conj(x) if x.dtype.kind == "c" else x
 
 
 def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
@@ -166,7 +170,7 @@ def matmul(
 
 def _matmul(name: str, a: Array, b: Array, precision: Any = None, preferred: Any = None) -> Array:
     if not a.ndim or not b.ndim:
-        raise ShapeError(f"numpy.{name}: both arguments must have at least one axis, got {shown(a)} and {shown(b)}")
+        raise ShapeError(f"numpy.{name}: an operand does not have enough dimensions, got {shown(a)} and {shown(b)}")
     rows, columns = a.ndim > 1, b.ndim > 1
     inner_a, inner_b = a.ndim - 1, max(b.ndim - 2, 0)
     if a.shape[inner_a] != b.shape[inner_b]:
@@ -249,7 +253,7 @@ def _elementwise(
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of conj(a) * b over all elements."""
     a, b = (manipulation.ravel(x) for x in _operands("vdot", a, b))
-    return dot(ufuncs.conj(a), b, precision=precision, preferred_element_type=preferred_element_type)
+    return dot(_conj(a), b, precision=precision, preferred_element_type=preferred_element_type)
 
 
 @api_boundary
@@ -264,11 +268,11 @@ def vecdot(
         return _with_keywords("vecdot", function, x1, x2, out, axes, dtype)
     x1, x2 = _operands("vecdot", x1, x2)
     if not x1.ndim or not x2.ndim:
-        raise ShapeError(f"numpy.vecdot: arguments must have at least one axis, got {shown(x1)} and {shown(x2)}")
+        raise ShapeError(f"numpy.vecdot: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
     x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x), -1) for x in (x1, x2))
     if x1.shape[-1] != x2.shape[-1]:
         raise _mismatch("vecdot", x1, x2, x1.ndim - 1, x2.ndim - 1)
-    x1, x2 = manipulation.expand_dims(ufuncs.conj(x1), -2), manipulation.expand_dims(x2, -1)
+    x1, x2 = manipulation.expand_dims(_conj(x1), -2), manipulation.expand_dims(x2, -1)
     result = manipulation.squeeze(_matmul("vecdot", x1, x2, precision, preferred_element_type), (-2, -1))
     return manipulation.expand_dims(result, axis) if keepdims else result
 
@@ -280,7 +284,9 @@ def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: An
         return _with_keywords("matvec", matvec, x1, x2, out, axes, dtype)
     x1, x2 = _operands("matvec", x1, x2)
     if x1.ndim < 2 or not x2.ndim:
-        raise ShapeError(f"numpy.matvec: needs a matrix and a vector, got {shown(x1)} and {shown(x2)}")
+        raise ShapeError(f"numpy.matvec: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise _mismatch("matvec", x1, x2, x1.ndim - 1, x2.ndim - 1)
     return manipulation.squeeze(_matmul("matvec", x1, manipulation.expand_dims(x2, -1)), -1)
 
 
@@ -291,8 +297,10 @@ def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: An
         return _with_keywords("vecmat", vecmat, x1, x2, out, axes, dtype)
     x1, x2 = _operands("vecmat", x1, x2)
     if not x1.ndim or x2.ndim < 2:
-        raise ShapeError(f"numpy.vecmat: needs a vector and a matrix, got {shown(x1)} and {shown(x2)}")
-    return manipulation.squeeze(_matmul("vecmat", manipulation.expand_dims(ufuncs.conj(x1), -2), x2), -2)
+        raise ShapeError(f"numpy.vecmat: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
+    if x1.shape[-1] != x2.shape[-2]:
+        raise _mismatch("vecmat", x1, x2, x1.ndim - 1, x2.ndim - 2)
+    return manipulation.squeeze(_matmul("vecmat", manipulation.expand_dims(_conj(x1), -2), x2), -2)
 
 
 @api_boundary
@@ -335,14 +343,13 @@ def tensordot(
             canonical_axes("tensordot", axes[1], b, "axes"),
         )
     else:
-        n = operator.index(axes)
+        n = known_integer("tensordot", "axes", axes)
         if not 0 <= n <= min(a.ndim, b.ndim):
             raise ValueError(f"numpy.tensordot: axes={n} is more than {shown(a)} and {shown(b)} have")
         first, second = tuple(range(a.ndim - n, a.ndim)), tuple(range(n))
     if [a.shape[i] for i in first] != [b.shape[j] for j in second]:
         raise ShapeError(
-            f"numpy.tensordot: axes that are summed over must have equal lengths, got {shown(a)} over {first} and "
-            f"{shown(b)} over {second}"
+            f"numpy.tensordot: shape-mismatch for sum, got {shown(a)} over {first} and {shown(b)} over {second}"
         )
     return _dot("tensordot", a, b, (first, second), precision=precision, preferred=preferred_element_type)
 
@@ -371,7 +378,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a, "axisa"), -1)
     b = manipulation.moveaxis(b, canonical_axis("cross", axisb, b, "axisb"), -1)
     if a.shape[-1] not in (2, 3) or b.shape[-1] not in (2, 3):
-        raise ShapeError(f"numpy.cross: vectors must have 2 or 3 components, got {shown(a)} and {shown(b)}")
+        raise ShapeError(
+            "numpy.cross: incompatible dimensions for cross product (dimension must be 2 or 3), got "
+            f"{shown(a)} and {shown(b)}"
+        )
     a0, a1, *a2 = manipulation.unstack(a, axis=-1)
     b0, b1, *b2 = manipulation.unstack(b, axis=-1)
     third = a0 * b1 - a1 * b0

@@ -215,7 +215,11 @@ def broadcast_shapes_of(name: str, shapes: Sequence[tuple[int, ...]], args: Sequ
             lengths.discard(1)
         if len(lengths) > 1:
             what = ", ".join(shown(a) for a in args) if args else ", ".join(map(str, shapes))
-            raise ShapeError(f"numpy.{name}: can't broadcast {what} to one shape (axis {d}: lengths {sorted(lengths)})")
+            lengths_seen = " and ".join(map(str, sorted(lengths)))
+            raise ShapeError(
+                f"numpy.{name}: operands could not be broadcast together with shapes {what} (axis {d}: lengths "
+                f"{lengths_seen})"
+            )
         out.append(lengths.pop())
     if state.numpy_rank_promotion != "allow":
         _check_ranks(name, shapes)

@@ -74,13 +74,15 @@ def _into(name: str, function: Callable[..., Any], targets: Iterable[Any], args:
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether x is an ndarray, or scalar, of objects, text, dates or records."""
-    return isinstance(x, np.ndarray | np.generic) and x.dtype not in dtypes.kinds and x.dtype != dtypes.float0
+    """Whether x is None, or an ndarray, or scalar, of objects, text, dates or records."""
+    if not isinstance(x, np.ndarray | np.generic):
+        return x is None
+    return x.dtype not in dtypes.kinds and x.dtype != dtypes.float0
 
 
 def _is_for_numpy(args: Any, kwargs: Any) -> bool:
     """Whether what our function refused is concrete, and has what only ndarrays can hold."""
-    leaves = tree.leaves((args, kwargs))
+    leaves = [*args, *tree.leaves((args, kwargs))]  # None is a leaf as an argument, not within one
     return any(map(_is_foreign, leaves)) and not any(isinstance(x, Tracer) for x in leaves)
 
 
@@ -184,6 +186,7 @@ _OTHER_NAMES = {
     "ascontiguousarray": "asarray",
     "asfortranarray": "asarray",
     "require": "asarray",
+    "fix": "trunc",
 }
 
 # NumPy's functions that write to their first argument.
@@ -192,6 +195,9 @@ _WRITERS = frozenset([np.copyto, np.fill_diagonal, np.place, np.put, np.put_alon
 # The kin of ``np.asarray(x)``, about which no protocol asks us: with these functions code such as SciPy's prepares
 # arrays for what is compiled. So of concrete arrays they make ndarrays, as that does.
 _CONVERSIONS = frozenset([np.atleast_1d, np.atleast_2d, np.atleast_3d])
+
+# What calls functions of the user's, which may be written for ndarrays: of concrete arrays it is NumPy's own.
+_CALLERS = frozenset([np.apply_along_axis])
 
 # What makes the results of ours those of NumPy's, where shapes may depend on values.
 _IF_CONCRETE: dict[Callable[..., Any], dict[str, Any]] = {
@@ -314,12 +320,12 @@ def _array_function(func: Callable[..., Any], types: Collection[type], args: Any
     if func in _CONVERSIONS and _first_tracer(args) is None:
         return func(*_hosted(args))
     call = _call_of(func)
-    if call is None:
+    if call is None or (func in _CALLERS and _first_tracer((args, kwargs)) is None):
         return _on_host(name, func, args, kwargs)
     positional, options = call.arguments(name, args, kwargs)
     if func in _IF_CONCRETE and _first_tracer((args, kwargs)) is None:
         options.update(_IF_CONCRETE[func])
-    elif func not in _CONVERSIONS and func not in _IF_CONCRETE:
+    elif not (func in _CONVERSIONS or func in _CALLERS or func in _IF_CONCRETE):
         _calls[func] = call
     return _call(call.ours, positional, options, func)
 

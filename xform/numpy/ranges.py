@@ -13,7 +13,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
 from xform.lax.shapes import broadcast_in_dim, broadcasted_iota, convert, iota
 from xform.lax.shapes import reshape as lax_reshape
@@ -29,6 +29,7 @@ from xform.numpy.promotion import (
     is_concrete,
     known_integer,
     numpy_only,
+    operand,
     promote,
     shown,
     strong,
@@ -39,6 +40,7 @@ def _known(name: str, **values: Any) -> list[Any]:
     """Arguments that must be known while tracing, as Python or NumPy scalars."""
     out = []
     for arg, v in values.items():
+        v = v if v is None else operand(name, v, arg)
         if isinstance(v, Array | np.ndarray):
             v = concrete(name, v, arg, "Its value decides the shape: make it static (static_argnums).")
             if v.ndim:
@@ -59,7 +61,7 @@ def arange(
         numpy_only("arange", like=like)
         return placed("arange", _arange(start, stop, step, dtype), device, out_sharding)
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
+        leave(error, arange)
         raise
 
 

@@ -16,7 +16,7 @@ from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
-from xform.core.errors import api_boundary, filtered_traceback
+from xform.core.errors import api_boundary, leave
 from xform.core.trace import Primitive, Tracer
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
@@ -38,6 +38,7 @@ from xform.numpy.promotion import (
     canonical_axis,
     dtype_argument,
     expand_to,
+    is_concrete,
     no_out,
     promote_inexact,
     shown,
@@ -70,7 +71,7 @@ def reduce_by(
     name: str, p: Primitive, a: Array, axis: Any, keepdims: Any, where: Any = None, identity: Any = None
 ) -> tuple[Any, tuple[int, ...]]:
     """Bind a reduction; elements outside `where` are replaced by `identity`. Returns the axes, too."""
-    axes = canonical_axes(name, axis, a.ndim)
+    axes = canonical_axes(name, axis, a)
     if where is not None:
         a = select_n_p.bind(mask_of(name, where, a), a.dtype.type(identity), a)
     out = p.bind(a, axes=tuple(sorted(axes))) if axes else a
@@ -118,11 +119,11 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                 return of_all(a)
             no_out(name, out)
             a = array_of(name, a)
-            wanted = dtype_argument(name, dtype) or _sum_dtype(a.dtype, promote_integers)
+            wanted = dtype_argument(name, dtype) or sum_dtype(a.dtype, promote_integers)
             result, _ = reduce_by(name, p, convert(a, wanted), axis, keepdims, where, identity)
             return result if initial is None else combine(to_dtype(name, initial, wanted), result)
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -130,7 +131,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
     return function
 
 
-def _sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
+def sum_dtype(dtype: np.dtype, promote_integers: bool = True) -> np.dtype:
     """The dtype of a sum: narrow integers get the default width."""
     kind = dtypes.kinds[dtype]
     if kind == "b" or (kind == "i" and promote_integers and dtype.itemsize < dtypes.default_int().itemsize):
@@ -166,15 +167,18 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
             if initial is None:
                 if where is not None:
                     raise ValueError(
-                        f"numpy.{name}: with where, initial must be given: there may be no element to choose from"
+                        f"numpy.{name}: reduction operation {ufunc.__name__!r} does not have an identity, so to use a "
+                        f"where mask one has to specify 'initial', for {shown(a)}"
                     )
-                empty = [d for d in canonical_axes(name, axis, a.ndim) if a.shape[d] == 0]
-                if empty:
-                    raise ValueError(f"numpy.{name}: no elements along axis {empty[0]} of {shown(a)}; give initial")
+                if not math.prod(a.shape[d] for d in canonical_axes(name, axis, a)):
+                    raise ValueError(
+                        f"numpy.{name}: zero-size array to reduction operation {ufunc.__name__} which has no identity, "
+                        f"{shown(a)}; give initial"
+                    )
             result, _ = reduce_by(name, p, a, axis, keepdims, where, None if where is None else identity(a.dtype))
             return result if initial is None else combine(result, to_dtype(name, initial, a.dtype))
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -204,10 +208,12 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
         try:
             no_out(name, out)
             a = array_of(name, a)
+            axes = canonical_axes(name, axis, a)
+            where = None if where is None else mask_of(name, where, a)
             truth = a if a.dtype == bool else a != 0
-            return reduce_by(name, p, truth, axis, keepdims, where, identity)[0]
+            return reduce_by(name, p, truth, axes, keepdims, where, identity)[0]
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -245,6 +251,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Number of elements that are not zero."""
     a = array_of("count_nonzero", a)
+    axis = canonical_axes("count_nonzero", axis, a)
     return sum(a if a.dtype == bool else a != 0, axis, keepdims=keepdims)
 
 
@@ -261,17 +268,13 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
             no_out(name, out)
             a = array_of(name, a)
             flat = a if axis is not None else lax_reshape(a, (a.size,))
-            d = canonical_axis(name, 0 if axis is None else axis, flat.ndim)
+            d = canonical_axis(name, 0 if axis is None else axis, flat)
             if flat.shape[d] == 0:
-                raise ValueError(f"numpy.{name}: no elements to choose from along axis {axis} of {shown(a)}")
+                raise ValueError(f"numpy.{name}: attempt to get {name} of an empty sequence, axis={axis} of {shown(a)}")
             place = p.bind(strong(flat), axes=(d,), index_dtype=dtypes.default_int())
-            return (
-                place
-                if not keepdims
-                else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a.ndim)))
-            )
+            return place if not keepdims else lax_reshape(place, reduced_shape(a.shape, canonical_axes(name, axis, a)))
         except Exception as error:
-            error.__traceback__ = filtered_traceback(error.__traceback__)
+            leave(error, function)
             raise
 
     function.__name__ = function.__qualname__ = name
@@ -322,7 +325,7 @@ def mean(
         no_out("mean", out)
         return _mean("mean", array_of("mean", a), axis, dtype, keepdims, where)
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
+        leave(error, mean)
         raise
 
 
@@ -355,7 +358,7 @@ def std(
     *, where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
     """Standard deviation over axes: the square root of `var`."""
-    return ufuncs.sqrt(variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction))
+    return variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction, root=True)
 
 
 def variance(
@@ -369,13 +372,16 @@ def variance(
     where: Any,
     mean: Any,
     correction: Any,
+    root: bool = False,
 ) -> Array:
+    """The variance, or the square root of it."""
     if type(a) is ArrayImpl and dtype is out is where is mean is correction is None and state.fast:
         h = a._host
         if h is not None and h.dtype.char in "fd" and not a._weak and (axis is None or type(axis) is int):
             token = quiet_begin()
             try:
-                return ArrayImpl(_host_variance(h, axis, ddof, keepdims))
+                squared = _host_variance(h, axis, ddof, keepdims)
+                return ArrayImpl(np.sqrt(squared) if root else squared)
             except REFUSALS:
                 pass
             finally:
@@ -397,7 +403,10 @@ def variance(
     squares = ufuncs.square(centred.real) + ufuncs.square(centred.imag) if computed.kind == "c" else centred * centred
     total, axes = reduce_by(name, rd.reduce_sum_p, squares, axis, keepdims, where, 0)
     count = _count(a, axes, where, keepdims, _real(computed))
-    return convert(total / ufuncs.maximum(count - ddof, 0), _real(final))
+    count = (count - ddof if count > ddof else 0) if where is None else ufuncs.maximum(count - ddof, 0)
+    # A root of the sum, not of the quotient: so its derivative is 0 where the sum is, as that of a norm.
+    result = ufuncs.sqrt(total) / ufuncs.sqrt(count) if root else total / count
+    return convert(result, _real(final) if dtype is None else final)
 
 
 _add: Any = np.add.reduce
@@ -422,17 +431,22 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     1.25
     """
     a = array_of("average", a)
-    axes = canonical_axes("average", axis, a.ndim)
+    axes = canonical_axes("average", axis, a)
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
         total: Any = lax_full(out.shape, math.prod(a.shape[d] for d in axes), out.dtype)
     else:
         a, weights = promote_inexact("average", a, array_of("average", weights, "weights"))
         if weights.shape != a.shape:
-            if weights.shape != tuple(a.shape[d] for d in axes) or axis is None:
+            if axis is None:
                 raise ShapeError(
-                    f"numpy.average: weights must have the shape of the array, {a.shape}, or of its axes {axis}, got "
+                    f"numpy.average: axis must be specified when shapes of a and weights differ, got {shown(a)} and "
                     f"{shown(weights)}"
+                )
+            if weights.shape != tuple(a.shape[d] for d in axes):
+                raise ShapeError(
+                    f"numpy.average: shape of weights must be consistent with shape of a along specified axis {axis}, "
+                    f"got {shown(weights)} for {shown(a)}"
                 )
             order = sorted(range(len(axes)), key=axes.__getitem__)
             weights = weights.transpose(order) if weights.ndim else weights
@@ -440,6 +454,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                 lax_reshape(weights, tuple(n if d in axes else 1 for d, n in enumerate(a.shape))), a.shape
             )
         total = sum(weights, axes, keepdims=keepdims)
+        if is_concrete(total) and (np.asarray(total) == 0).any():
+            raise ZeroDivisionError(f"numpy.average: weights sum to zero, can't be normalized, {shown(weights)}")
         out = sum(a * weights, axes, keepdims=keepdims) / total
     return (out, total) if returned else out
 
@@ -448,7 +464,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 def _cumulate(name: str, p: Primitive, a: Array, axis: int, dtype: Any) -> Array:
-    return p.bind(convert(a, dtype_argument(name, dtype) or _sum_dtype(a.dtype)), axis=axis, reverse=False)
+    return p.bind(convert(a, dtype_argument(name, dtype) or sum_dtype(a.dtype)), axis=axis, reverse=False)
 
 
 def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
@@ -458,7 +474,7 @@ def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
         a = array_of(name, a)
         if axis is None:
             a, axis = lax_reshape(a, (a.size,)), 0
-        return _cumulate(name, p, a, canonical_axis(name, axis, a.ndim), dtype)
+        return _cumulate(name, p, a, canonical_axis(name, axis, a), dtype)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -485,7 +501,7 @@ def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Ca
                 raise ValueError(f"numpy.{name}: axis must be given for an array of several axes, got {shown(x)}")
             axis = 0
             x = lax_reshape(x, (x.size,))
-        d = canonical_axis(name, axis, x.ndim)
+        d = canonical_axis(name, axis, x)
         result = _cumulate(name, p, x, d, dtype)
         if include_initial:
             first = lax_full(reduced_shape(result.shape, (d,)), identity, result.dtype)

@@ -22,6 +22,7 @@ from xform.numpy.promotion import (
     array_of,
     arrays_of,
     canonical_axis,
+    cast_all,
     is_concrete,
     no_out,
     promote,
@@ -92,6 +93,36 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 
 @api_boundary
+def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
+    """A copy where elements under the mask are replaced by the values at the same places in a row, repeated as needed.
+
+    Examples
+    --------
+    >>> import xform.numpy as xnp
+    >>> xnp.putmask(xnp.arange(4), xnp.array([True, False, True, True]), xnp.array([7, 8]), inplace=False).tolist()
+    [7, 1, 7, 8]
+    """
+    _no_inplace("putmask", inplace)
+    a, mask = array_of("putmask", a), array_of("putmask", mask, "mask")
+    values = manipulation.ravel(array_of("putmask", values, "values"))
+    if mask.shape != a.shape:
+        raise ValueError(f"numpy.putmask: mask must have the shape of a, got {shown(mask)} and {shown(a)}")
+    if not values.size:
+        return a
+    return where(mask if mask.dtype == bool else mask != 0, manipulation.resize(convert(values, a.dtype), a.shape), a)
+
+
+@api_boundary
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True, *, inplace: bool = True) -> Array:
+    """A copy of `dst` with the elements of `src`, broadcast, where the condition holds."""
+    _no_inplace("copyto", inplace)
+    dst, src = array_of("copyto", dst, "dst"), array_of("copyto", src, "src")
+    (src,) = cast_all("copyto", [src], dst.dtype, casting)
+    src, mask = manipulation.broadcast_to(src, dst.shape), array_of("copyto", where, "where")
+    return select_n_p.bind(manipulation.broadcast_to(mask if mask.dtype == bool else mask != 0, dst.shape), dst, src)
+
+
+@api_boundary
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy where the elements at places `ind`, counted in a row, are replaced by values, repeated as needed.
 
@@ -125,7 +156,7 @@ def put_along_axis(
     shape = arr.shape
     if axis is None:
         arr, axis = manipulation.ravel(arr), 0
-    axis = canonical_axis("put_along_axis", axis, arr.ndim)
+    axis = canonical_axis("put_along_axis", axis, arr)
     if indices.ndim != arr.ndim:
         raise ValueError(f"numpy.put_along_axis: indices must have {arr.ndim} axes, got {shown(indices)}")
     target = tuple(m if d == axis else n for d, (n, m) in enumerate(zip(arr.shape, indices.shape, strict=True)))
@@ -153,7 +184,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
         raise TypeError(f"numpy.packbits: a must be booleans or integers, got {shown(a)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    a = manipulation.moveaxis(a, canonical_axis("packbits", axis, a.ndim), -1)
+    a = manipulation.moveaxis(a, canonical_axis("packbits", axis, a), -1)
     bits = convert(a if a.dtype == bool else a != 0, np.dtype("uint8"))
     missing = -bits.shape[-1] % 8
     if missing:
@@ -170,7 +201,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
         raise TypeError(f"numpy.unpackbits: a must be of dtype uint8, got {shown(a)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    a = manipulation.moveaxis(a, canonical_axis("unpackbits", axis, a.ndim), -1)
+    a = manipulation.moveaxis(a, canonical_axis("unpackbits", axis, a), -1)
     bits = convert((manipulation.expand_dims(a, -1) & _bit_weights(bitorder)) != 0, np.dtype("uint8"))
     bits = manipulation.reshape(bits, (*a.shape[:-1], a.shape[-1] * 8))
     n = bits.shape[-1]

@@ -73,7 +73,7 @@ def unique(
     [1, 3, 0, 0]
     """
     ar = strong(array_of("unique", ar, "ar"))
-    d = None if axis is None else canonical_axis("unique", axis, ar.ndim)
+    d = None if axis is None else canonical_axis("unique", axis, ar)
     index = dtypes.default_int()
     if size is None:
         values = concrete("unique", ar, "ar", _SIZE)

@@ -30,7 +30,7 @@ def _prepared(name: str, a: Any, axis: Any) -> tuple[Array, int]:
     a = strong(array_of(name, a))
     if axis is None or not a.ndim:
         a, axis = manipulation.ravel(a), 0
-    return a, canonical_axis(name, axis, a.ndim)
+    return a, canonical_axis(name, axis, a)
 
 
 def _ordered(a: Array, axis: int, descending: bool, stable: bool = True) -> tuple[Array, Array]:

@@ -101,7 +101,7 @@ def _quantile(
         raise TypeError(f"numpy.{name} takes real numbers, got {shown(a)} and {shown(q)}")
     a, q = (strong(array_of(name, x)) for x in promote_inexact(name, a, q))
     q = q / scale if scale != 1 else q
-    axes = canonical_axes(name, axis, a.ndim)
+    axes = canonical_axes(name, axis, a)
     kept = tuple(d for d in range(a.ndim) if d not in axes)
     shape = tuple(a.shape[d] for d in kept)
     n = math.prod(a.shape[d] for d in axes)

@@ -36,6 +36,10 @@ float16, float32, float64, bfloat16 = (scalar_types[n] for n in ("float16", "flo
 complex64, complex128 = scalar_types["complex64"], scalar_types["complex128"]
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
+half, byte, ubyte, short, ushort, intc, uintc = float16, int8, uint8, int16, uint16, int32, uint32
+intp, uintp, long, ulong, longlong, ulonglong = int64, uint64, int64, uint64, int64, uint64
+True_, False_ = np.True_, np.False_
+typecodes, typename, mintypecode, exceptions = np.typecodes, np.typename, np.mintypecode, np.exceptions
 #: The narrow types, by name.
 narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
 
@@ -60,6 +64,29 @@ class finfo:
 
     def __repr__(self) -> str:
         return repr(self._info)
+
+
+def common_type(*arrays: Any) -> Any:
+    """The floating or complex type that holds the numbers of all arrays.
+
+    >>> common_type(np.ones(1, "float32"), np.ones(1, "int8")) is float32
+    True
+    """
+    found = dtypes.to_inexact_dtype(dtypes.result_type(*(getattr(a, "dtype", a) for a in arrays)))
+    if any(dtypes.dtype(a) == bool for a in arrays):
+        raise TypeError("numpy.common_type: booleans have no type of numbers")
+    return scalar_types[found.name]
+
+
+def min_scalar_type(a: Any) -> np.dtype:
+    """The smallest dtype that holds a number, which must be known; of an array with axes, its dtype.
+
+    >>> min_scalar_type(300), min_scalar_type(-1)
+    (dtype('uint16'), dtype('int8'))
+    """
+    if getattr(a, "ndim", 0):
+        return dtypes.dtype(a)
+    return np.min_scalar_type(np.asarray(a)[()] if isinstance(a, Array) else a)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:

@@ -120,23 +120,23 @@ def _logical(name: str, p: Primitive, doc: str) -> Any:
 
 exp = _inexact("exp", tr.exp_p, "Elementwise exponential.")
 exp2 = _inexact("exp2", tr.exp2_p, "Elementwise 2**x.")
-expm1 = _inexact("expm1", tr.expm1_p, "Elementwise exp(x) - 1, exact for small x.")
+expm1 = _inexact("expm1", tr.expm1_p, "Elementwise exp(x) - 1, exact for small x.", "f")
 log = _inexact("log", tr.log_p, "Elementwise natural logarithm; NaN for negative real numbers.")
-log1p = _inexact("log1p", tr.log1p_p, "Elementwise log(1 + x), exact for small x.")
-log2 = unary("log2", "Elementwise logarithm to base 2.", formulas.log2, np.log2, "f")
-log10 = unary("log10", "Elementwise logarithm to base 10.", formulas.log10, np.log10, "f")
+log1p = _inexact("log1p", tr.log1p_p, "Elementwise log(1 + x), exact for small x.", "f")
+log2 = unary("log2", "Elementwise logarithm to base 2.", formulas.log2, np.log2, "fc")
+log10 = unary("log10", "Elementwise logarithm to base 10.", formulas.log10, np.log10, "fc")
 sqrt = _inexact("sqrt", pw.sqrt_p, "Elementwise square root; NaN for negative real numbers.")
 cbrt = _inexact("cbrt", pw.cbrt_p, "Elementwise real cube root.", "f")
 
 sin = _inexact("sin", tr.sin_p, "Elementwise sine, of radians.")
 cos = _inexact("cos", tr.cos_p, "Elementwise cosine, of radians.")
-tan = _inexact("tan", tr.tan_p, "Elementwise tangent, of radians.")
+tan = _inexact("tan", tr.tan_p, "Elementwise tangent, of radians.", "f")
 arcsin = asin = _inexact("arcsin", tr.asin_p, "Elementwise inverse sine, from -pi/2 to pi/2.")
 arccos = acos = _inexact("arccos", tr.acos_p, "Elementwise inverse cosine, from 0 to pi.")
 arctan = atan = _inexact("arctan", tr.atan_p, "Elementwise inverse tangent, from -pi/2 to pi/2.")
 sinh = _inexact("sinh", tr.sinh_p, "Elementwise hyperbolic sine.")
 cosh = _inexact("cosh", tr.cosh_p, "Elementwise hyperbolic cosine.")
-tanh = _inexact("tanh", tr.tanh_p, "Elementwise hyperbolic tangent.")
+tanh = _inexact("tanh", tr.tanh_p, "Elementwise hyperbolic tangent.", "f")
 arcsinh = asinh = _inexact("arcsinh", tr.asinh_p, "Elementwise inverse hyperbolic sine.")
 arccosh = acosh = _inexact("arccosh", tr.acosh_p, "Elementwise inverse hyperbolic cosine.")
 arctanh = atanh = _inexact("arctanh", tr.atanh_p, "Elementwise inverse hyperbolic tangent.")
@@ -156,7 +156,7 @@ sign = unary(
     "sign",
     "Elementwise sign: -1, 0 or 1, z / abs(z) of complex numbers, NaN of NaN.",
     formulas.sign,
-    plain_host(ar.sign_p),
+    np.sign,
     "iufc",
 )
 square = unary("square", "Elementwise x * x.", formulas.square, np.square, "iufc")
@@ -169,7 +169,7 @@ imag = unary("imag", "Imaginary part; zeros for real arrays.", formulas.imag, No
 
 floor = _rounded("floor", rd.floor_p, "Largest integer that is not greater, as float; integers stay.")
 ceil = _rounded("ceil", rd.ceil_p, "Smallest integer that is not less, as float; integers stay.")
-trunc = unary("trunc", "Integer part, as float; integers stay.", formulas.trunc, np.trunc, "f")
+fix = trunc = unary("trunc", "Integer part, as float; integers stay.", formulas.trunc, np.trunc, "f")
 rint = unary("rint", "Nearest integer, as float; halves go to the even one.", formulas.rint, np.rint, "f")
 
 isfinite = unary("isfinite", "Whether neither NaN nor infinite.", formulas.isfinite, np.isfinite, "biufc")

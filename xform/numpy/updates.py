@@ -27,8 +27,20 @@ from xform.lax.scatter_mul import scatter_mul_p
 from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, full, reshape
 from xform.lax.slicing import static_slice
 from xform.numpy.formulas import power
-from xform.numpy.index_plans import ARRAY, INT, NEW, SLICE, Item, Plan, parse, plan_of
-from xform.numpy.indexing import BASIC, host_index, read, window_of
+from xform.numpy.index_plans import (
+    ARRAY,
+    INT,
+    MODULO,
+    NEW,
+    SLICE,
+    Item,
+    Plan,
+    axes_used,
+    check_mask,
+    plan_of,
+    traced_mask,
+)
+from xform.numpy.indexing import BASIC, host_index, items_of, read, window_of
 from xform.numpy.promotion import array_of
 
 
@@ -77,14 +89,16 @@ class IndexedArray:
     indices_are_sorted, unique_indices : bool
         Promises, about the index arrays with negative ones replaced, that XLA may use. If they don't hold, the
         result is undefined.
-    mode : {None, 'clip', 'fill', 'drop', 'promise_in_bounds'}
+    mode : {None, 'clip', 'wrap', 'fill', 'drop', 'promise_in_bounds'}
         What to do with indices out of bounds. None: IndexError if they are known, otherwise `get` reads the nearest
         element and updates are left out, which 'promise_in_bounds' does in any case. 'clip': the nearest element is
-        meant. 'fill' or 'drop': `get` gives `fill_value`, updates are left out.
+        meant. 'wrap': indices are taken modulo the length. 'fill' or 'drop': `get` gives `fill_value`, updates are
+        left out.
     wrap_negative_indices : bool
         Whether negative indices count from the end; else they are out of bounds.
 
     Values are broadcast to the indexed shape and converted to the array's dtype; TypeError for complex into real.
+    A mask may be traced, beside integers and slices, if the values don't depend on how many elements it selects.
 
     Examples
     --------
@@ -117,8 +131,9 @@ class IndexedArray:
         """``x[index]``; with 'fill', `fill_value` (by default NaN, the least integer or True) where out of bounds."""
         if mode is None and wrap_negative_indices and not (indices_are_sorted or unique_indices):
             return self.array[self.index]
-        items = parse(self.array.shape, self.index, wrap_negative_indices, mode is None)
-        found = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
+        wrap, found = _mode(mode, wrap_negative_indices)
+        items = items_of(self.array, self.index, wrap, mode is None)
+        found = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else found
         return read(self.array, items, found, fill_value, indices_are_sorted, unique_indices)
 
     @api_boundary
@@ -133,7 +148,8 @@ class IndexedArray:
     ) -> Any:
         """Replace elements by ``func(element)``, as often as they are indexed; `func` takes and returns scalars."""
         x = self.array
-        plan, flat, mode, unique = _plan_update(x, self.index, wrap_negative_indices, mode, unique_indices)
+        wrap, found = _mode(mode, wrap_negative_indices)
+        plan, flat, unique = _plan_update(x, items_of(x, self.index, wrap, mode is None), unique_indices)
         out = scatter_apply(
             flat,
             plan.indices,
@@ -142,7 +158,7 @@ class IndexedArray:
             update_shape=plan.gathered_shape,
             indices_are_sorted=indices_are_sorted,
             unique_indices=unique,
-            mode=mode,
+            mode=found,
         )
         return reshape(out, x.shape)
 
@@ -232,15 +248,25 @@ def _refuse_complex(source: Any, dtype: Any) -> None:
         raise TypeError(f"x.at[index]: {source} values don't fit into an array of {dtype}; take their real part")
 
 
-def _plan_update(
-    x: Any, index: Any, wrap: bool, mode: Any, unique: bool, items: Sequence[Item] | None = None
-) -> tuple[Plan, Any, GatherScatterMode, bool]:
-    """The plan of an update, the array (of rank 1 at least) it is for, the mode, whether positions are unique."""
-    if items is None:
-        items = parse(x.shape, index, wrap, mode is None)
+_MODES = (None, "clip", "wrap", "fill", "drop", "promise_in_bounds")
+
+
+def _mode(mode: Any, wrap: bool) -> tuple[bool | str, GatherScatterMode]:
+    """How indices are wrapped, and what becomes of those that still are out of bounds."""
+    if mode == "wrap":
+        return MODULO, GatherScatterMode.PROMISE_IN_BOUNDS
+    if mode not in _MODES and not isinstance(mode, GatherScatterMode):
+        raise ValueError(
+            f"x.at[index]: mode must be 'clip', 'wrap', 'fill', 'drop' or 'promise_in_bounds', got {mode!r}"
+        )
+    return wrap, GatherScatterMode.from_any(mode)
+
+
+def _plan_update(x: Any, items: Sequence[Item], unique: bool) -> tuple[Plan, Any, bool]:
+    """The plan of an update, the array (of rank 1 at least) it is for, and whether positions are unique."""
     flat = x if x.ndim else reshape(x, (1,))
     unique = unique or all(item.kind is not ARRAY for item in items)
-    return plan_of(flat.shape, items), flat, GatherScatterMode.from_any(mode), unique
+    return plan_of(flat.shape, items), flat, unique
 
 
 def _update(
@@ -250,14 +276,17 @@ def _update(
     if update.ufunc is np.true_divide:
         x = convert(x, dtypes.to_inexact_dtype(x.dtype))
     values = _as_values(values, x.dtype)
-    if isinstance(index, Tracer) and index.dtype == np.dtype(bool) and index.ndim:
-        return _update_masked(x, index, update, values)
-    items = parse(x.shape, index, wrap, mode is None)
+    parts = index if type(index) is tuple else (index,)
+    for part in parts:
+        if isinstance(part, Tracer) and part.dtype == np.dtype(bool):
+            return _update_masked(x, parts, part, update, values, wrap, mode)
+    how, found = _mode(mode, wrap)
+    items = items_of(x, index, how, mode is None)
     if all(i.kind in (INT, NEW) or (i.kind is SLICE and (i.value[1] == 1 or i.value[2] < 2)) for i in items):
         return _update_window(x, items, update, values)
-    plan, flat, mode, unique = _plan_update(x, index, wrap, mode, unique, items)
-    values = reshape(_fit(values, plan.shape), plan.gathered_shape)
-    params = dict(indices_are_sorted=is_sorted, unique_indices=unique, mode=mode)
+    plan, flat, unique = _plan_update(x, items, unique)
+    values = _fit(values, plan.shape, plan.gathered_shape)
+    params = dict(indices_are_sorted=is_sorted, unique_indices=unique, mode=found)
     numbers = ScatterDimensionNumbers(*plan.numbers)
     if update.scatter is not None:
         if update.prepare is not None:
@@ -277,21 +306,44 @@ def _update_window(x: Any, items: Sequence[Item], update: _Update, values: Any) 
     """An update of one window at a known place."""
     starts, sizes = window_of(x.shape, items)
     shape = tuple(1 if i.kind is NEW else i.value[2] for i in items if i.kind in (SLICE, NEW))
-    values = reshape(_fit(values, shape), sizes)
+    if update.ufunc is None or get_aval(values).ndim:
+        values = _fit(values, shape, sizes)
     if update.ufunc is not None:
         before = static_slice(x, [int(s) for s in starts], [int(s) + n for s, n in zip(starts, sizes, strict=True)])
         values = convert(update.combine(before, values), x.dtype)
     return dynamic_update_slice_p.bind(x, values, *starts)
 
 
-def _update_masked(x: Any, mask: Any, update: _Update, values: Any) -> Any:
-    """An update where a traced mask holds, of values that don't depend on how many elements these are."""
-    if mask.shape != x.shape[: mask.ndim] or get_aval(values).ndim > x.ndim - mask.ndim:
-        parse(x.shape, mask)  # raises
-    values = _fit(values, x.shape[mask.ndim :])
-    values = _fit(values, x.shape) if get_aval(values).ndim else values
-    mask = broadcast_in_dim_p.bind(mask, shape=x.shape, broadcast_dimensions=tuple(range(mask.ndim)))
-    return select_n_p.bind(mask, x, _fit(convert(update.combine(x, values), x.dtype), x.shape))
+def _update_masked(
+    x: Any, parts: Sequence[Any], mask: Tracer, update: _Update, values: Any, wrap: bool, mode: Any
+) -> Any:
+    """An update where a traced mask holds, of values that don't depend on how many elements these are.
+
+    The rest of the index, integers and slices, selects what is combined and chosen from.
+    """
+    place = next(i for i, p in enumerate(parts) if p is mask)
+    before, after = parts[:place], parts[place + 1 :]
+    rest = (*before, *(slice(None),) * mask.ndim, *after)
+    items = items_of(x, rest, _mode(mode, wrap)[0], mode is None)
+    ahead, behind = (sum(map(axes_used, side)) for side in (before, after))
+    first = x.ndim - mask.ndim - behind if any(p is Ellipsis for p in before) else ahead
+    check_mask(mask, first, x.shape)
+    if not mask.size:
+        return x
+    kept = [item for item in items if item.kind in (SLICE, NEW)]
+    at = sum(1 for item in items[: [i.axis for i in items].index(first)] if item in kept) if mask.ndim else 0
+    along = len(kept) - at - mask.ndim if len(kept) == len(items) else 0
+    if get_aval(values).ndim > along or any(item.kind is ARRAY for item in items):
+        raise traced_mask(mask)
+    old = read(x, items)
+    if get_aval(values).ndim:
+        values = _fit(_fit(values, old.shape[at + mask.ndim :]), old.shape)
+    if mask.ndim and mask.shape != old.shape:
+        dims = tuple(range(at, at + mask.ndim))
+        mask = broadcast_in_dim_p.bind(mask, shape=old.shape, broadcast_dimensions=dims)
+    new = convert(update.combine(old, values), x.dtype)
+    new = select_n_p.bind(mask, old, new)
+    return new if old is x else _update(x, rest, _UPDATES["set"], new, False, True, mode, wrap)
 
 
 def _as_values(values: Any, dtype: np.dtype) -> Any:
@@ -303,8 +355,12 @@ def _as_values(values: Any, dtype: np.dtype) -> Any:
     return convert(values, dtype)
 
 
-def _fit(values: Any, shape: tuple[int, ...]) -> Any:
-    """Values broadcast to the indexed shape."""
+def _fit(values: Any, shape: tuple[int, ...], final: tuple[int, ...] | None = None) -> Any:
+    """Values broadcast to the indexed shape, which then becomes `final`: with other axes of length 1."""
+    if final is not None:
+        if not get_aval(values).shape:
+            return broadcast_in_dim_p.bind(values, shape=final, broadcast_dimensions=())
+        return reshape(_fit(values, shape), final)
     old = get_aval(values).shape
     if old == shape:
         return values
