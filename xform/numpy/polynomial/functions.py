@@ -17,7 +17,7 @@ from xform.numpy.polynomial.bases import POWER, Basis
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "line": series.line, "add": series.add, "sub": series.sub, "mulx": series.mulx, "mul": series.mul,
     "div": series.div, "pow": series.pow, "val": series.val, "val2d": series.val2d, "val3d": series.val3d,
-    "grid2d": series.grid2d, "grid3d": series.grid3d, "vander": series.vander, "vander2d": series.vander2d,
+    "valnd": series.valnd, "grid2d": series.grid2d, "grid3d": series.grid3d, "vander": series.vander, "vander2d": series.vander2d,
     "vander3d": series.vander3d, "der": series.der, "int": series.int_, "fromroots": series.fromroots,
     "companion": series.companion, "roots": series.roots, "fit": series.fit, "trim": series.trim,
 }  # fmt: skip
