@@ -123,7 +123,8 @@ def asarray(
 ) -> Array:
     """Like `array`; an `Array` is returned as it is, but for ``copy=True``.
 
-    ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
+    ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype on the
+    wanted device.
     """
     if dtype is order is device is like is None:
         if isinstance(a, Array):
@@ -131,7 +132,8 @@ def asarray(
         if type(a) is np.ndarray and copy is not False:
             return array(a, out_sharding=out_sharding)
     try:
-        if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
+        fits = isinstance(a, Array) and device in (None, a.device)
+        if copy is False and not (fits and (dtype is None or a.dtype == dtype_argument("asarray", dtype))):
             raise ValueError(
                 "numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids"
             )
@@ -461,6 +463,7 @@ def _like(name: str, a: Any, value: Any, dtype: Any, order: Any, shape: Any, dev
     weak = dtype is None and getattr(a, "weak_type", False)
     found = dtypes.dtype(a) if dtype is None else dtype_argument(name, dtype)
     shape = tuple(a.shape) if shape is None else shape_argument(name, shape)
+    device = getattr(a, "_device", None) if device is None else device
     out: Any = ArrayImpl(np.full(shape, value, found)) if state.fast else lax_full(shape, value, found)
     return placed(name, convert(out, found, True) if weak else out, device, out_sharding)
 
@@ -502,6 +505,7 @@ def full_like(
         a = array_of("full_like", a, "a")
     if dtype is None:
         dtype = dtypes.dtype(a)
+    device = getattr(a, "_device", None) if device is None else device
     return full(a.shape if shape is None else shape, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 

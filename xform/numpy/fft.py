@@ -311,7 +311,7 @@ def _count(name: str, n: Any) -> int:
 
 def _frequencies(name: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
     dtype = dtype_argument(f"fft.{name}", dtype) or dtypes.to_inexact_dtype(np.dtype(np.int64))
-    return creation.asarray(numbers, dtype, device=device) / creation.asarray(d * n, dtype)
+    return creation.placed(name, creation.asarray(numbers, dtype) / creation.asarray(d * n, dtype), device)
 
 
 @api_boundary
