@@ -169,6 +169,15 @@ def test_narrow_types(dtype):
             )
 
 
+@pytest.mark.filterwarnings("error")
+def test_nothing_warns():
+    for name in ("gammaln", "xlogy", "logit", "betaln"):
+        function, x = getattr(scs, name), xnp.array([0.0, -1.0, 2.0])
+        args = (x,) * function.nin
+        for transform in (lambda f: f, xform.jit):
+            transform(function)(*args)
+
+
 def test_broadcasting_integers_and_empty_arrays():
     got = xform.jit(scs.xlogy)(np.arange(3)[:, None], np.arange(1, 5))
     np.testing.assert_allclose(np.asarray(got), scs.xlogy(np.arange(3)[:, None], np.arange(1, 5)))

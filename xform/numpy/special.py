@@ -16,12 +16,14 @@ May import: the other modules of `xform.numpy`, `xform.lax`; SciPy within functi
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from xform.core.array import Array, own
+from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core.array import Array, ArrayImpl
+from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.lax import special as lax_special
 from xform.lax.arithmetic import zero_product_p
@@ -40,22 +42,39 @@ def _function(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A function of scalars: by SciPy's of the same name on the host, or by the formula for traced arrays."""
     name = formula.__name__
 
-    @api_boundary
-    @functools.wraps(formula)
-    def function(*args: Any) -> Any:
+    def general(*args: Any) -> Any:
         values = [formulas.array(x) for x in fit(name, promote_inexact(name, *args))]
         dtype = values[0].dtype
         narrow = dtype.itemsize < 4  # float16, bfloat16 ...: computed in float32
         xs = [x.astype(np.float32) for x in values] if narrow else values
-        if is_concrete(*xs):
-            from scipy import special
-
-            out = own(getattr(special, name)(*map(np.asarray, xs)))
-        else:
-            out = formula(*formulas.real_arrays(name, *xs))
+        out = _scipys(name, map(np.asarray, xs)) if is_concrete(*xs) else formula(*formulas.real_arrays(name, *xs))
         return out.astype(dtype) if narrow else out
 
+    @api_boundary
+    @functools.wraps(formula)
+    def function(*args: Any) -> Any:
+        if state.fast:
+            hosts = [x._host for x in args if type(x) is ArrayImpl and not x._weak]
+            dtypes = {h.dtype if h is not None else None for h in hosts}
+            if len(hosts) == len(args) and len(dtypes) == 1 and dtypes <= _DIRECT:
+                return _scipys(name, hosts)
+        return general(*args)
+
     return function
+
+
+_DIRECT = {np.dtype(np.float32), np.dtype(np.float64)}
+
+
+def _scipys(name: str, hosts: Iterable[Any]) -> ArrayImpl:
+    """SciPy's function on the host, which warns of nothing, as all functions here."""
+    from scipy import special
+
+    token = quiet_begin()
+    try:
+        return ArrayImpl(getattr(special, name)(*hosts))
+    finally:
+        quiet_end(token)
 
 
 # ---- Error functions and the normal distribution -----------------------------------------------------------
