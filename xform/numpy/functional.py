@@ -165,7 +165,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
         return func1d(v, *args, **kwargs)
 
     for _ in range(arr.ndim - 1 - axis):
-        mapped = vmap(mapped, in_axes=1, out_axes=-1)
+        mapped = vmap(mapped, in_axes=-1, out_axes=-1)
     for _ in range(axis):
         mapped = vmap(mapped, in_axes=0, out_axes=0)
     return mapped(arr)
@@ -181,7 +181,8 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
             out = manipulation.expand_dims(out, axis)
         if out.ndim != a.ndim:
             raise ValueError(
-                f"numpy.apply_over_axes: func must keep the number of axes, or remove one, got {shown(out)}"
+                "numpy.apply_over_axes: function is not returning an array of the correct shape: it must keep the "
+                f"number of axes, or remove one, got {shown(out)} for {shown(a)}"
             )
         a = out
     return a

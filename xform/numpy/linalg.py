@@ -25,7 +25,7 @@ from xform.lax.shapes import reshape_p
 from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.norms import (
-    LinAlgError,
+    MatrixShapeError,
     cond,
     inexact,
     matrices,
@@ -137,7 +137,7 @@ def solve(a: Any, b: Any) -> Array:
     """
     a, b = _pair("solve", a, b)
     if a.shape[-1] != a.shape[-2]:
-        raise LinAlgError(f"numpy.linalg.solve: a must be square matrices (..., n, n), got {shown(a)}")
+        raise MatrixShapeError(f"numpy.linalg.solve: a must be square matrices (..., n, n), got {shown(a)}")
     vector = b.ndim == 1
     columns = reshape_p.bind(b, new_sizes=(*b.shape, 1)) if vector else b
     if not b.ndim or columns.shape[-2] != a.shape[-1]:
@@ -209,7 +209,9 @@ def lstsq(
     """
     a, b = _pair("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
-        raise LinAlgError(f"numpy.linalg.lstsq: needs a (m, n) and b (m,) or (m, k), got a {shown(a)} and b {shown(b)}")
+        raise MatrixShapeError(
+            f"numpy.linalg.lstsq: needs a (m, n) and b (m,) or (m, k), got a {shown(a)} and b {shown(b)}"
+        )
     m, n = a.shape
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(a.dtype).eps)
@@ -238,7 +240,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
         a = manipulation.transpose(a, [d for d in range(a.ndim) if d not in moved] + list(moved))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
-        raise LinAlgError(
+        raise MatrixShapeError(
             f"numpy.linalg.tensorsolve: a must have the axes of b, then axes of as many elements, got a {shown(a)} and "
             f"b {shown(b)}"
         )
@@ -254,7 +256,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     if ind <= 0:
         raise ValueError(f"numpy.linalg.tensorinv: invalid ind argument, must be positive, got {ind}")
     if rows != math.prod(a.shape[ind:]):
-        raise LinAlgError(
+        raise MatrixShapeError(
             f"numpy.linalg.tensorinv: the first ind = {ind} axes must have as many elements as the rest, got {shown(a)}"
         )
     return manipulation.reshape(inv(manipulation.reshape(a, (rows, rows))), a.shape[ind:] + a.shape[:ind])
@@ -443,9 +445,9 @@ def matrix_power(a: Any, n: int) -> Array:
     """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative."""
     a = array_of("linalg.matrix_power", a)
     if a.ndim < 2:
-        raise LinAlgError(f"numpy.linalg.matrix_power: a must be at least two-dimensional, got {shown(a)}")
+        raise MatrixShapeError(f"numpy.linalg.matrix_power: a must be at least two-dimensional, got {shown(a)}")
     if a.shape[-1] != a.shape[-2]:
-        raise LinAlgError(f"numpy.linalg.matrix_power: a must be square matrices (..., n, n), got {shown(a)}")
+        raise MatrixShapeError(f"numpy.linalg.matrix_power: a must be square matrices (..., n, n), got {shown(a)}")
     n = known_integer("linalg.matrix_power", "n", n)
     if n < 0:
         a, n = inv(a), -n
@@ -475,7 +477,7 @@ def multi_dot(arrays: Sequence[Any], *, out: None = None, precision: Any = None)
         raise ValueError(f"numpy.linalg.multi_dot: needs at least two arrays, got {len(arrays)}")
     inner = (a.ndim == 2 for a in arrays[1:-1])
     if not all(inner) or arrays[0].ndim not in (1, 2) or arrays[-1].ndim not in (1, 2):
-        raise LinAlgError(
+        raise MatrixShapeError(
             "numpy.linalg.multi_dot: arrays must be matrices, the first and the last may be vectors, got "
             + ", ".join(map(shown, arrays))
         )

@@ -18,7 +18,7 @@ from xform.numpy.elementwise import where
 from xform.numpy.promotion import ShapeError, array_of, canonical_axes, promote_inexact, shown, strong
 
 
-class LinAlgError(np.linalg.LinAlgError, ShapeError):
+class MatrixShapeError(np.linalg.LinAlgError, ShapeError):
     """Matrices whose shape a function can't take: NumPy's LinAlgError, which is a ValueError; a TypeError as in JAX."""
 
 
@@ -35,9 +35,9 @@ def matrices(name: str, a: Any, arg: str = "a", *, square: bool = False) -> Arra
     """An argument as array (..., m, n), or (..., n, n), of a dtype that the decompositions have."""
     a = inexact(name, a, arg)
     if a.ndim < 2:
-        raise LinAlgError(f"numpy.linalg.{name}: {arg} must be at least two-dimensional, got {shown(a)}")
+        raise MatrixShapeError(f"numpy.linalg.{name}: {arg} must be at least two-dimensional, got {shown(a)}")
     if square and a.shape[-1] != a.shape[-2]:
-        raise LinAlgError(f"numpy.linalg.{name}: {arg} must be square matrices (..., n, n), got {shown(a)}")
+        raise MatrixShapeError(f"numpy.linalg.{name}: {arg} must be square matrices (..., n, n), got {shown(a)}")
     if a.dtype.itemsize < 4:
         raise TypeError(f"numpy.linalg.{name}: no decompositions in {a.dtype}, convert {arg} {shown(a)} to float32")
     return a
@@ -169,7 +169,7 @@ def cond(x: Any, p: Any = None) -> Array:
     """
     x = matrices("cond", x, "x", square=p not in (None, 2, -2))
     if not x.shape[-1] or not x.shape[-2]:
-        raise LinAlgError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
+        raise MatrixShapeError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
     if p in (None, 2, -2):
         s = svdvals(x)
         out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
