@@ -210,6 +210,18 @@ def test_ufuncs_without_counterpart():
     np.testing.assert_array_equal(out, scs.erf(P))
 
 
+def test_errors():
+    for args in ((), (X, X, X)):
+        with pytest.raises(TypeError, match=rf"numpy\.special\.erf takes 1 arguments, got {len(args)}"):
+            xnp.special.erf(*args)
+    with pytest.raises(TypeError, match=r"numpy\.special\.erf: argument 1 must be an array"):
+        xnp.special.erf("a")
+    with pytest.raises(TypeError, match=r"numpy\.special\.erf takes real numbers, got c128\[1\]"):
+        xform.jit(xnp.special.erf)(np.array([1j]))
+    with pytest.raises(ValueError, match=r"numpy\.special\.xlogy"):
+        xform.jit(xnp.special.xlogy)(np.ones(2), np.ones(3))
+
+
 A = rng.normal(size=(3, 4)) * 5
 
 

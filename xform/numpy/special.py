@@ -15,6 +15,7 @@ May import: the other modules of `xform.numpy`, `xform.lax`; SciPy within functi
 """
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -40,23 +41,26 @@ SQRT2 = math.sqrt(2)
 
 def _function(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A function of scalars: by SciPy's of the same name on the host, or by the formula for traced arrays."""
-    name = formula.__name__
+    name, label = formula.__name__, f"special.{formula.__name__}"
+    parameters = inspect.signature(formula).parameters.values()
+    counts = range(sum(p.default is p.empty for p in parameters), len(parameters) + 1)
 
     def general(*args: Any) -> Any:
-        values = [formulas.array(x) for x in fit(name, promote_inexact(name, *args))]
+        values = [formulas.array(x) for x in fit(label, promote_inexact(label, *args))]
         dtype = values[0].dtype
         narrow = dtype.itemsize < 4  # float16, bfloat16 ...: computed in float32
         xs = [x.astype(np.float32) for x in values] if narrow else values
-        out = _scipys(name, map(np.asarray, xs)) if is_concrete(*xs) else formula(*formulas.real_arrays(name, *xs))
+        out = _scipys(name, map(np.asarray, xs)) if is_concrete(*xs) else formula(*formulas.real_arrays(label, *xs))
         return out.astype(dtype) if narrow else out
 
     @api_boundary
     @functools.wraps(formula)
     def function(*args: Any) -> Any:
-        if state.fast:
-            hosts = [x._host for x in args if type(x) is ArrayImpl and not x._weak]
-            dtypes = {h.dtype if h is not None else None for h in hosts}
-            if len(hosts) == len(args) and len(dtypes) == 1 and dtypes <= _DIRECT:
+        if len(args) not in counts:
+            raise TypeError(f"numpy.{label} takes {' or '.join(map(str, counts))} arguments, got {len(args)}")
+        if state.fast and len(hosts := [x._host for x in args if type(x) is ArrayImpl and not x._weak]) == len(args):
+            dtype = getattr(hosts[0], "dtype", None)
+            if dtype in _DIRECT and (len(hosts) == 1 or all(h is not None and h.dtype is dtype for h in hosts)):
                 return _scipys(name, hosts)
         return general(*args)
 
@@ -66,13 +70,19 @@ def _function(formula: Callable[..., Any]) -> Callable[..., Any]:
 _DIRECT = {np.dtype(np.float32), np.dtype(np.float64)}
 
 
-def _scipys(name: str, hosts: Iterable[Any]) -> ArrayImpl:
-    """SciPy's function on the host, which warns of nothing, as all functions here."""
+@functools.cache
+def _scipys_functions(name: str) -> Callable[..., Any]:
     from scipy import special
 
+    return getattr(special, name)
+
+
+def _scipys(name: str, hosts: Iterable[Any]) -> ArrayImpl:
+    """SciPy's function on the host, which warns of nothing, as all functions here."""
+    function = _scipys_functions(name)
     token = quiet_begin()
     try:
-        return ArrayImpl(getattr(special, name)(*hosts))
+        return ArrayImpl(function(*hosts))
     finally:
         quiet_end(token)
 
