@@ -37,6 +37,7 @@ from xform.numpy.index_plans import (
     Plan,
     axes_used,
     check_mask,
+    holds_tracer,
     plan_of,
     traced_mask,
 )
@@ -181,7 +182,8 @@ def _method(name: str, doc: str, update_name: str | None = None) -> Any:
             if mode is None and wrap_negative_indices and state.fast and type(x) is ArrayImpl and not x._weak:
                 index = self.index
                 host = (index,) if type(index) is int else host_index(index)
-                if host is not None and x.dtype.kind in kinds and not isinstance(values, Tracer):
+                traced = isinstance(values, Tracer) or (type(values) in (list, tuple) and holds_tracer(values))
+                if host is not None and x.dtype.kind in kinds and not traced:
                     try:
                         return _update_host(x, host[0], values, ufunc)
                     except (IndexError, ValueError):
@@ -293,11 +295,11 @@ def _update(
             values = update.prepare(values)
         out = update.scatter.bind(flat, plan.indices, values, dimension_numbers=numbers, **params)
         return reshape(out, x.shape)
-    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
-    if not unique:
+    if not unique:  # elements without an index keep their value: x / 1, x ** 1
         one = full(flat.shape, np.ones((), x.dtype)[()])
-        product = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
-        values = gather_p.bind(product, plan.indices, **places)
+        factor = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
+        return reshape(convert(update.combine(flat, factor), x.dtype), x.shape)
+    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
     values = convert(update.combine(gather_p.bind(flat, plan.indices, **places), values), x.dtype)
     return reshape(scatter_p.bind(flat, plan.indices, values, dimension_numbers=numbers, **params), x.shape)
 
@@ -358,7 +360,7 @@ def _as_values(values: Any, dtype: np.dtype) -> Any:
 def _fit(values: Any, shape: tuple[int, ...], final: tuple[int, ...] | None = None) -> Any:
     """Values broadcast to the indexed shape, which then becomes `final`: with other axes of length 1."""
     if final is not None:
-        if not get_aval(values).shape:
+        if final and not get_aval(values).shape:
             return broadcast_in_dim_p.bind(values, shape=final, broadcast_dimensions=())
         return reshape(_fit(values, shape), final)
     old = get_aval(values).shape
