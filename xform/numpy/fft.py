@@ -182,19 +182,27 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, 
 
 @api_boundary
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform over two axes; see `fftn`."""
+    """Fourier transform over two axes; see `fftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("fft2", FftType.FFT, a, s, axes, norm, out)
 
 
 @api_boundary
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `fft2`."""
+    """Inverse of `fft2`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("ifft2", FftType.IFFT, a, s, axes, norm, out)
 
 
 @api_boundary
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform over several axes.
+
+    Differs from NumPy: an axis is transformed once at most.
 
     Parameters
     ----------
@@ -210,7 +218,10 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: 
 
 @api_boundary
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `fftn`."""
+    """Inverse of `fftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm, out)
 
 
@@ -231,25 +242,37 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None,
 
 @api_boundary
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform of real values over two axes; see `rfftn`."""
+    """Fourier transform of real values over two axes; see `rfftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("rfft2", FftType.RFFT, a, s, axes, norm, out)
 
 
 @api_boundary
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `rfft2`."""
+    """Inverse of `rfft2`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("irfft2", FftType.IRFFT, a, s, axes, norm, out)
 
 
 @api_boundary
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative."""
+    """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
 
 @api_boundary
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `rfftn`, real; `s` holds the lengths of the result."""
+    """Inverse of `rfftn`, real; `s` holds the lengths of the result.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 

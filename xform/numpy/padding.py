@@ -55,6 +55,8 @@ def _pairs(arg: str, value: Any, array: Array) -> list[tuple[Any, Any]]:
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """Elements put around an array.
 
+    Differs from NumPy: a function as mode returns the padded vector instead of changing it.
+
     Parameters
     ----------
     pad_width : int, pair, pair per axis, or dict of axes
