@@ -18,6 +18,7 @@ from xform.numpy import manipulation, ufuncs
 from xform.numpy.creation import ones, vander, zeros
 from xform.numpy.diagonals import diag
 from xform.numpy.elementwise import where
+from xform.numpy.fast import optional, same, short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.numerics import convolve
 from xform.numpy.products import dot, outer
@@ -36,7 +37,7 @@ def _to_length(x: Array, n: int) -> Array:
     return x if x.size >= n else concatenate([lax_full((n - x.size,), 0, x.dtype), x])
 
 
-@api_boundary
+@short_way(np.polyval, "d", optional(same("d")))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The value of a polynomial, by Horner's rule. `unroll`: how many steps are written out in a loop of the program.
 
