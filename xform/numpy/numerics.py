@@ -92,7 +92,7 @@ def _end(ary: Array, values: Any, arg: str) -> Array:
     return convert(manipulation.ravel(values), ary.dtype)
 
 
-@short_way(np.gradient, "d", plain="varargs axis edge_order", into=list)
+@short_way(np.gradient, "d", plain="varargs axis edge_order")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Derivatives of samples along axes, by central differences, one-sided at the ends.
 
