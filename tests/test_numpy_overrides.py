@@ -476,7 +476,7 @@ def test_without_counterpart():
     assert np.shares_memory(x, x)
     assert np.may_share_memory(x, np.asarray(x))
     assert not np.shares_memory(x, V)
-    assert np.common_type(x) is np.float64
+    assert np.dtype(np.common_type(x)) == np.float64
     assert np.min_scalar_type(xnp.array(3)) == np.uint8
     assert np.can_cast(x.dtype, np.float32) is np.can_cast(V.dtype, np.float32)
     assert np.einsum_path("i,i", x, x)[0] == np.einsum_path("i,i", V, V)[0]
@@ -484,9 +484,10 @@ def test_without_counterpart():
     days = np.array(["2024-01-05"], "M8[D]")
     assert np.busday_offset(days, xnp.array([2])).tolist() == np.busday_offset(days, [2]).tolist()
     assert np.busday_count(days, days + xnp.array([7])).tolist() == [5]
-    for function in (np.array2string, np.real_if_close, np.min_scalar_type):
-        with pytest.raises(TypeError, match=rf"{function.__name__} has no counterpart in xform\.numpy .* f64\[3\]"):
-            xform.jit(lambda x, f=function: f(x))(x)
+    with pytest.raises(TypeError, match=r"is_busday has no counterpart in xform\.numpy .*i64\[\]"):
+        xform.jit(lambda n: np.is_busday(n))(3)
+    with pytest.raises(TypeError, match=r"numpy\.array2string: argument 1 must be known"):
+        xform.jit(lambda x: np.array2string(x))(x)
     with pytest.raises(TypeError, match="no implementation found"):
         np.concatenate([np.ma.masked_less(V, 0), x])
 
