@@ -231,10 +231,9 @@ class NumpyArray(Value):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         memory = self.memory
-        if type(index) is int:
-            if type(value) in _NUMBERS and type(memory.read()) is np.ndarray:
-                memory.writable()[index] = value
-                return
+        if type(index) is int and type(value) in _NUMBERS and type(memory.read()) is np.ndarray:
+            memory.writable()[index] = value
+            return
         simple = is_simple(index)
         if not simple:
             index = lowered_index(index)
