@@ -353,6 +353,7 @@ def test_the_table_is_complete():
     assert not missing, sorted(missing)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 @pytest.mark.parametrize(("name", "i", "args", "kwargs"), RECORDS, ids=IDS)
 def test_concrete_arrays(name, i, args, kwargs):
     function = find(name.rstrip("!"))
@@ -362,6 +363,7 @@ def test_concrete_arrays(name, i, args, kwargs):
 JITTED = [(record, label) for record, label in zip(RECORDS, IDS, strict=True) if not record[0].endswith("!")]
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 @pytest.mark.parametrize(("name", "i", "args", "kwargs"), [r for r, _ in JITTED], ids=[i for _, i in JITTED])
 def test_traced_arrays(name, i, args, kwargs):
     function = find(name)
@@ -484,12 +486,24 @@ def test_without_counterpart():
     days = np.array(["2024-01-05"], "M8[D]")
     assert np.busday_offset(days, xnp.array([2])).tolist() == np.busday_offset(days, [2]).tolist()
     assert np.busday_count(days, days + xnp.array([7])).tolist() == [5]
-    with pytest.raises(TypeError, match=r"is_busday has no counterpart in xform\.numpy .*i64\[\]"):
-        xform.jit(lambda n: np.is_busday(n))(3)
-    with pytest.raises(TypeError, match=r"numpy\.array2string: argument 1 must be known"):
+    with pytest.raises(TypeError, match=r"numpy\.is_busday has no counterpart in xform\.numpy .* f64\[3\]"):
+        xform.jit(lambda x: np.is_busday(days, out=None, busdaycal=None, holidays=x))(x)
+    with pytest.raises(TypeError, match=r"array2string.* must be known when the function is traced"):
         xform.jit(lambda x: np.array2string(x))(x)
+
+
+def test_masked_arrays_keep_their_masks():
+    x, masked = xnp.array(U), np.ma.masked_less(V, 0)
+    for got in (masked + x, x + masked, np.add(x, masked)):
+        assert type(got) is np.ma.MaskedArray
+        assert got.mask.tolist() == masked.mask.tolist()
+        np.testing.assert_array_equal(got.compressed(), (U + V)[V >= 0])
+    with pytest.raises(TypeError, match="masked array"):
+        xnp.add(x, masked)
+    with pytest.raises(TypeError, match=r"masked array|concrete value"):
+        xform.jit(lambda x: masked + x)(x)
     with pytest.raises(TypeError, match="no implementation found"):
-        np.concatenate([np.ma.masked_less(V, 0), x])
+        np.concatenate([masked, x])
 
 
 def test_files(tmp_path):

@@ -42,6 +42,8 @@ def operand(name: str, x: Any, arg: str = "a") -> Any:
     if isinstance(x, NUMBERS) or type(x) in SCALARS:
         return x
     if isinstance(x, np.ndarray | np.generic):
+        if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+            raise TypeError(f"numpy.{name}: argument {arg} is a masked array; fill it (x.filled) or select what counts")
         if x.dtype not in dtypes.kinds and not (x.dtype.newbyteorder("=") in dtypes.kinds or x.dtype == dtypes.float0):
             raise TypeError(f"numpy.{name}: argument {arg} has dtype {x.dtype}; arrays hold numbers and booleans only")
         return x
