@@ -142,7 +142,7 @@ def test_questions_of_python():
     )
     assert (
         xnp.result_type(xnp.float32, 1.0) == np.float32
-        and xnp.promote_types("int8", "uint8") == np.int16
+        and xnp.promote_types("int8", "unsigned byte") == np.int16
         and xnp.can_cast("int8", "int16")
     )
     assert (
@@ -221,16 +221,23 @@ def test_vectorize_is_differentiable():
             r"numpy\.vectorize: operands could not be broadcast",
         ),
         (lambda: xnp.vectorize(lambda x: x, excluded={1.5}), TypeError, "excluded"),
-        (lambda: xnp.select([], []), ValueError, r"numpy\.select: give as many choices as conditions"),
+        (lambda: xnp.select([], []), ValueError, r"numpy\.select: select with an empty condition list"),
         (lambda: xnp.select([F], [F]), TypeError, "conditions must be boolean"),
-        (lambda: xnp.piecewise(F, [F > 0], [1, 2, 3]), ValueError, r"numpy\.piecewise: 1 conditions need 1 functions"),
-        (lambda: xnp.where(B, F), ValueError, "give both x and y"),
+        (
+            lambda: xnp.piecewise(F, [F > 0], [1, 2, 3]),
+            ValueError,
+            r"numpy\.piecewise: with 1 condition\(s\), either 1 or 2 functions",
+        ),
+        (lambda: xnp.where(B, F), ValueError, "either both or neither of x and y"),
         (lambda: xnp.where(B, F, F[:2]), ValueError, r"numpy\.where: operands could not be broadcast"),
-        (lambda: xnp.clip(C, 0, 1), ValueError, r"numpy\.clip takes real numbers, got c128\[3,4\]"),
-        (lambda: xnp.choose(np.array([5]), [F, F]), ValueError, "no index of 2 choices"),
+        (lambda: xnp.choose(np.array([5]), [F, F]), ValueError, "invalid entry in choice array: 5"),
         (lambda: xform.jit(lambda i: xnp.choose(i, [F, F]))(0), ValueError, "mode='clip'"),
-        (lambda: xnp.packbits(F), TypeError, r"numpy\.packbits: a must be booleans or integers, got f64\[3,4\]"),
-        (lambda: xnp.unpackbits(K), TypeError, "uint8"),
+        (
+            lambda: xnp.packbits(F),
+            TypeError,
+            r"numpy\.packbits: expected an input array of integer or boolean data type, got f64\[3,4\]",
+        ),
+        (lambda: xnp.unpackbits(K), TypeError, "unsigned byte"),
         (lambda: xnp.diag_indices_from(F), ValueError, "axes of one length"),
         (lambda: xnp.ix_(F), ValueError, r"numpy\.ix_: arguments must be vectors"),
     ],

@@ -194,22 +194,25 @@ class ArrayImpl(Array):
             buffer = xla.copy_to_device(buffer, device)
         return buffer
 
-    def devices(self) -> set[Any]:
-        """The devices that hold the array; one in host memory is where it would be copied to."""
+    def _places(self) -> tuple[Any, ...]:
         from xform.backends import xla
 
         if (buffer := self._device_buffer()) is not None:
-            return set(xla.devices_of(buffer))
+            return xla.devices_of(buffer)
         device = state.default_device if self._device is None else self._device
-        return {xla.devices(device)[0] if device is None or isinstance(device, str) else device}
+        return (xla.devices(device)[0],) if device is None or isinstance(device, str) else (device,)
+
+    def devices(self) -> set[Any]:
+        """The devices that hold the array; one in host memory is where it would be copied to."""
+        return set(self._places())
 
     @property
     def device(self) -> Any:
         """The device that holds the array; ValueError if several do."""
-        found = self.devices()
+        found = self._places()
         if len(found) > 1:
             raise ValueError(f"this array of {self.aval} is spread over {len(found)} devices: see x.devices()")
-        return found.pop()
+        return found[0]
 
     def delete(self) -> None:
         """Free the memory; using the array afterwards is an error."""
@@ -244,9 +247,11 @@ class ArrayImpl(Array):
     # Python's and NumPy's conversions.
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False and self._is_far():
+            raise ValueError(f"np.asarray: values on {self.device} can't be lent to the host without a copy")
         value = self._value()
-        if type(value) is not np.ndarray:
-            return np.array(value, dtype=dtype)
+        if type(value) is not np.ndarray:  # of rank 0
+            value = np.array(value)
         if dtype is not None and dtype != value.dtype:
             if copy is False:
                 raise ValueError(f"np.asarray: a copy is needed to convert {value.dtype} to {np.dtype(dtype)}")
@@ -256,6 +261,16 @@ class ArrayImpl(Array):
         if value.flags.writeable:
             value.flags.writeable = False
         return value
+
+    def __buffer__(self, flags: int) -> memoryview:
+        # Python asks for this from 3.12 on. NumPy prefers it to `__array__`, which it falls back on.
+        value = self.__array__()
+        if flags & _WRITABLE:
+            raise BufferError("arrays are immutable: their memory is lent for reading only; use numpy.array(x)")
+        return memoryview(value)  # type: ignore[arg-type]  # an ndarray is a buffer
+
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
@@ -269,7 +284,7 @@ class ArrayImpl(Array):
 
     def _is_far(self) -> bool:
         """Whether reading the values needs a transfer from an accelerator or from several devices."""
-        return self._host is None and any(d.platform != "cpu" for d in self.devices())
+        return self._host is None and any(d.platform != "cpu" for d in self._places())
 
     def item(self, *args: Any) -> Any:
         """The element as a Python scalar; with arguments, that of an index."""
@@ -301,6 +316,9 @@ class ArrayImpl(Array):
     def __int__(self) -> int:
         return int(self._scalar("int"))
 
+    def __trunc__(self) -> int:
+        return int(self._scalar("trunc"))
+
     def __complex__(self) -> complex:
         return complex(self._scalar("complex"))
 
@@ -323,7 +341,10 @@ class ArrayImpl(Array):
 
 
 def _rebuild(value: np.ndarray, weak: bool) -> ArrayImpl:
-    return ArrayImpl(value, aval=ShapedArray(value.shape, value.dtype, weak))
+    return ArrayImpl(value[()], aval=ShapedArray(value.shape, value.dtype, weak))
+
+
+_WRITABLE = 1  # `inspect.BufferFlags.WRITABLE`
 
 
 _SCALARS = (bool, int, float, complex)

@@ -169,6 +169,9 @@ class Tracer(Array):
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: a traced array of {self.aval} can't be a dict key or a static argument")
 
+    def __reduce__(self) -> Any:
+        return self._no_value("pickle")
+
     def __copy__(self) -> "Tracer":
         return self
 

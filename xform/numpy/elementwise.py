@@ -81,7 +81,7 @@ def _where(condition: Any, x: Any, y: Any, size: Any, fill_value: Any) -> Any:
 
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("numpy.where: give both x and y, or neither")
+        raise ValueError("numpy.where: either both or neither of x and y should be given")
     if size is not None or fill_value is not None:
         raise ValueError("numpy.where: size and fill_value are for the form with the condition alone")
     if not (isinstance(condition, Array) and condition.aval.dtype.kind == "b"):
@@ -102,11 +102,13 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     >>> xnp.select([x < 2, x > 3], [x, x * 10], -1).tolist()
     [0, 1, -1, -1, 40]
     """
-    if len(condlist) != len(choicelist) or not len(condlist):
+    if len(condlist) != len(choicelist):
         raise ValueError(
-            f"numpy.select: give as many choices as conditions, at least one, got {len(condlist)} conditions and "
-            f"{len(choicelist)} choices"
+            f"numpy.select: list of cases must be same length as list of conditions, got {len(condlist)} conditions "
+            f"and {len(choicelist)} cases"
         )
+    if not len(condlist):
+        raise ValueError("numpy.select: select with an empty condition list is not possible")
     out, *choices = promote("select", default, *choicelist)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         if formulas.dtype_of(operand("select", condition, "condlist")) != np.bool_:
@@ -139,7 +141,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         functions.insert(0, functions.pop())  # what is for the rest
     else:
         raise ValueError(
-            f"numpy.piecewise: {len(conditions)} conditions need {len(conditions)} functions, or one more for the rest"
+            f"numpy.piecewise: with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
+            f"functions are expected, got {len(functions)}"
         )
     values = [f(x, *args, **kw) if callable(f) else f for f in functions]
     out = convert(array_of("piecewise", values[0]), x.dtype)
@@ -160,9 +163,6 @@ def clip(
     no_out("clip", out)
     x = operand("clip", a if x is None else x)
     low, high = a_min if min is None else min, a_max if max is None else max
-    for bound in (x, low, high):
-        if bound is not None and type(bound) not in (int, float) and formulas.is_complex(operand("clip", bound)):
-            raise ValueError(f"numpy.clip takes real numbers, got {shown(bound)}")
     if low is not None:
         x = ufuncs.maximum(low, x)
     if high is not None:
@@ -214,7 +214,10 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimals (negative: tens, hundreds ...); halves go to the even neighbour."""
     no_out("round", out)
-    decimals = operator.index(decimals)
+    try:
+        decimals = operator.index(decimals)
+    except TypeError:
+        raise TypeError(f"numpy.round: decimals must be an integer, got {decimals!r}") from None
     a = array_of("round", a)
     kind = dtypes.kinds[a.dtype]
     if kind == "c":

@@ -7,20 +7,33 @@ from typing import Any
 
 import numpy as np
 
+from xform.core import dtypes
 from xform.core.array import own
 from xform.core.errors import api_boundary
+
+
+def _storable(name: str, x: Any) -> np.ndarray:
+    """An ndarray of a dtype that survives a file: NumPy's, or bfloat16, which files know as two raw bytes."""
+    value = np.asarray(x)
+    if value.dtype in dtypes.kinds and value.dtype.num >= _FOREIGN and value.dtype != dtypes.bfloat16:
+        raise TypeError(f"numpy.{name}: files can't hold {value.dtype}; save x.view('uint8') or convert it with astype")
+    return value
+
+
+_FOREIGN = 256  # the numbers of dtypes that other packages register
 
 
 @api_boundary
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Write an array to a .npy file."""
-    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+    np.save(file, _storable("save", arr), allow_pickle=allow_pickle)
 
 
 @api_boundary
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Write arrays to one .npz file, by position and by name."""
-    np.savez(file, *map(np.asarray, args), allow_pickle=allow_pickle, **{k: np.asarray(v) for k, v in kwds.items()})
+    named = {k: _storable("savez", v) for k, v in kwds.items()}
+    np.savez(file, *[_storable("savez", x) for x in args], allow_pickle=allow_pickle, **named)
 
 
 @api_boundary
@@ -44,6 +57,11 @@ def load(
     file: Any, mmap_mode: Any = None, allow_pickle: bool = False, fix_imports: bool = True, encoding: Any = "ASCII", *,
     max_header_size: int = 10000,
 ) -> Any:  # fmt: skip
-    """Read an array from a .npy file; of an .npz file, the mapping from names to ndarrays that `numpy.load` gives."""
+    """Read an array from a .npy file; of an .npz file, the mapping from names to ndarrays that `numpy.load` gives.
+
+    Two raw bytes an element are read as bfloat16, which `save` writes so.
+    """
     found = np.load(file, mmap_mode, allow_pickle, fix_imports, encoding, max_header_size=max_header_size)
-    return own(found) if isinstance(found, np.ndarray) else found
+    if not isinstance(found, np.ndarray):
+        return found
+    return own(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)

@@ -25,6 +25,7 @@ from xform.lax.shapes import reshape_p
 from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.norms import (
+    MatrixShapeError,
     cond,
     inexact,
     matrices,
@@ -43,6 +44,7 @@ from xform.numpy.promotion import (
     canonical_axes,
     canonical_axis,
     expand_to,
+    known_integer,
     no_out,
     promote_inexact,
     shown,
@@ -134,9 +136,11 @@ def solve(a: Any, b: Any) -> Array:
     [2.0, 1.0]
     """
     a, b = _pair("solve", a, b)
+    if a.shape[-1] != a.shape[-2]:
+        raise MatrixShapeError(f"numpy.linalg.solve: a must be square matrices (..., n, n), got {shown(a)}")
     vector = b.ndim == 1
     columns = reshape_p.bind(b, new_sizes=(*b.shape, 1)) if vector else b
-    if a.shape[-1] != a.shape[-2] or not b.ndim or columns.shape[-2] != a.shape[-1]:
+    if not b.ndim or columns.shape[-2] != a.shape[-1]:
         raise ShapeError(
             f"numpy.linalg.solve: a (..., n, n) needs b (n,) or (..., n, m), got a {shown(a)} and b {shown(b)}"
         )
@@ -205,7 +209,9 @@ def lstsq(
     """
     a, b = _pair("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
-        raise ShapeError(f"numpy.linalg.lstsq: needs a (m, n) and b (m,) or (m, k), got a {shown(a)} and b {shown(b)}")
+        raise MatrixShapeError(
+            f"numpy.linalg.lstsq: needs a (m, n) and b (m,) or (m, k), got a {shown(a)} and b {shown(b)}"
+        )
     m, n = a.shape
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(a.dtype).eps)
@@ -234,7 +240,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
         a = manipulation.transpose(a, [d for d in range(a.ndim) if d not in moved] + list(moved))
     shape = a.shape[b.ndim :]
     if a.shape[: b.ndim] != b.shape or math.prod(shape) != b.size:
-        raise ShapeError(
+        raise MatrixShapeError(
             f"numpy.linalg.tensorsolve: a must have the axes of b, then axes of as many elements, got a {shown(a)} and "
             f"b {shown(b)}"
         )
@@ -247,8 +253,10 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``."""
     a, ind = inexact("tensorinv", a), operator.index(ind)
     rows = math.prod(a.shape[:ind])
-    if ind <= 0 or rows != math.prod(a.shape[ind:]):
-        raise ShapeError(
+    if ind <= 0:
+        raise ValueError(f"numpy.linalg.tensorinv: invalid ind argument, must be positive, got {ind}")
+    if rows != math.prod(a.shape[ind:]):
+        raise MatrixShapeError(
             f"numpy.linalg.tensorinv: the first ind = {ind} axes must have as many elements as the rest, got {shown(a)}"
         )
     return manipulation.reshape(inv(manipulation.reshape(a, (rows, rows))), a.shape[ind:] + a.shape[:ind])
@@ -322,7 +330,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         packed, taus = geqrf_p.bind(a)
         return QRResult(matrix_transpose(packed), taus)
     if mode not in ("reduced", "complete", "r"):
-        raise ValueError(f"numpy.linalg.qr: mode must be 'reduced', 'complete', 'r' or 'raw', got {mode!r}")
+        raise ValueError(f"numpy.linalg.qr: unrecognized mode {mode!r}, must be 'reduced', 'complete', 'r' or 'raw'")
     q, r = _lax.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
@@ -436,9 +444,11 @@ def _hermitian_svd(a: Array, compute_uv: bool, subset: Any) -> Any:
 def matrix_power(a: Any, n: int) -> Array:
     """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative."""
     a = array_of("linalg.matrix_power", a)
-    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"numpy.linalg.matrix_power: a must be square matrices (..., n, n), got {shown(a)}")
-    n = operator.index(n)
+    if a.ndim < 2:
+        raise MatrixShapeError(f"numpy.linalg.matrix_power: a must be at least two-dimensional, got {shown(a)}")
+    if a.shape[-1] != a.shape[-2]:
+        raise MatrixShapeError(f"numpy.linalg.matrix_power: a must be square matrices (..., n, n), got {shown(a)}")
+    n = known_integer("linalg.matrix_power", "n", n)
     if n < 0:
         a, n = inv(a), -n
     if n == 0:
@@ -467,7 +477,7 @@ def multi_dot(arrays: Sequence[Any], *, out: None = None, precision: Any = None)
         raise ValueError(f"numpy.linalg.multi_dot: needs at least two arrays, got {len(arrays)}")
     inner = (a.ndim == 2 for a in arrays[1:-1])
     if not all(inner) or arrays[0].ndim not in (1, 2) or arrays[-1].ndim not in (1, 2):
-        raise ShapeError(
+        raise MatrixShapeError(
             "numpy.linalg.multi_dot: arrays must be matrices, the first and the last may be vectors, got "
             + ", ".join(map(shown, arrays))
         )

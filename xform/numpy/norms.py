@@ -17,6 +17,11 @@ from xform.numpy import creation, manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.promotion import ShapeError, array_of, canonical_axes, promote_inexact, shown, strong
 
+
+class MatrixShapeError(np.linalg.LinAlgError, ShapeError):
+    """Matrices whose shape a function can't take: NumPy's LinAlgError, which is a ValueError; a TypeError as in JAX."""
+
+
 # ---- Arguments ---------------------------------------------------------------------------------------------
 
 
@@ -29,9 +34,10 @@ def inexact(name: str, x: Any, arg: str = "a") -> Array:
 def matrices(name: str, a: Any, arg: str = "a", *, square: bool = False) -> Array:
     """An argument as array (..., m, n), or (..., n, n), of a dtype that the decompositions have."""
     a = inexact(name, a, arg)
-    kind = "square matrices (..., n, n)" if square else "matrices (..., m, n)"
-    if a.ndim < 2 or (square and a.shape[-1] != a.shape[-2]):
-        raise ShapeError(f"numpy.linalg.{name}: {arg} must be {kind}, got {shown(a)}")
+    if a.ndim < 2:
+        raise MatrixShapeError(f"numpy.linalg.{name}: {arg} must be at least two-dimensional, got {shown(a)}")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise MatrixShapeError(f"numpy.linalg.{name}: {arg} must be square matrices (..., n, n), got {shown(a)}")
     if a.dtype.itemsize < 4:
         raise TypeError(f"numpy.linalg.{name}: no decompositions in {a.dtype}, convert {arg} {shown(a)} to float32")
     return a
@@ -96,14 +102,15 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         out = _matrix_norm("norm", x, "fro" if ord is None else ord, axes)
     else:
         raise ValueError(
-            f"numpy.linalg.norm: with ord={ord!r} norms are over one axis or two, got axis={axis} and x {shown(x)}"
+            f"numpy.linalg.norm: improper number of dimensions to norm: with ord={ord!r} norms are over one axis or "
+            f"two, got axis={axis} and x {shown(x)}"
         )
     return manipulation.expand_dims(out, axes) if keepdims else out
 
 
 def _vector_norm(name: str, x: Array, ord: Any, axes: tuple[int, ...]) -> Array:
     if isinstance(ord, str):
-        raise ValueError(f"numpy.linalg.{name}: {ord!r} is a norm of matrices, not of vectors")
+        raise ValueError(f"numpy.linalg.{name}: invalid norm order {ord!r} for vectors")
     if ord == 2:
         return ufuncs.sqrt(reductions.sum(squared_modulus(x), axes))
     if ord == np.inf:
@@ -126,7 +133,8 @@ def _matrix_norm(name: str, x: Array, ord: Any, axes: tuple[int, ...]) -> Array:
         return reductions.max(sums, -1, initial=0) if ord > 0 else reductions.min(sums, -1, initial=np.inf)
     if ord not in ("nuc", 2, -2):
         raise ValueError(
-            f"numpy.linalg.{name}: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf for matrices, got {ord!r}"
+            f"numpy.linalg.{name}: invalid norm order {ord!r} for matrices, must be 'fro', 'nuc', 1, -1, 2, -2, inf or "
+            "-inf"
         )
     s = svdvals(x)
     if ord == "nuc":
@@ -161,7 +169,7 @@ def cond(x: Any, p: Any = None) -> Array:
     """
     x = matrices("cond", x, "x", square=p not in (None, 2, -2))
     if not x.shape[-1] or not x.shape[-2]:
-        raise ShapeError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
+        raise MatrixShapeError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
     if p in (None, 2, -2):
         s = svdvals(x)
         out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]

@@ -21,7 +21,7 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
-from xform.numpy.promotion import array_of, concrete, is_concrete, no_out, promote, shown, strong
+from xform.numpy.promotion import array_of, canonical_axis, concrete, is_concrete, no_out, promote, shown, strong
 
 # ---- Places of elements ------------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """
     a = array_of("nonzero", a)
     if not a.ndim:
-        raise ValueError("numpy.nonzero: a must have at least one axis; use atleast_1d")
+        raise ValueError(f"numpy.nonzero: calling nonzero on 0d arrays is not allowed, got {shown(a)}; use atleast_1d")
     if size is None:
         found = np.nonzero(concrete("nonzero", a, "a", _SIZE))
         return tuple(ArrayImpl(i.astype(dtypes.default_int(), copy=False)) for i in found)
@@ -122,16 +122,17 @@ def compress(
     no_out("compress", out)
     a, mask = array_of("compress", a), array_of("compress", condition, "condition")
     if mask.ndim != 1:
-        raise ValueError(f"numpy.compress: the condition must have one axis, got {shown(mask)}")
+        raise ValueError(f"numpy.compress: condition must be a 1-d array, got {shown(mask)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
-    a = manipulation.moveaxis(a, axis, 0)
-    n = min(a.shape[0], mask.shape[0])
-    if is_concrete(mask) and np.any(np.asarray(mask)[n:]):
+    length = a.shape[canonical_axis("compress", axis, a)]
+    if is_concrete(mask) and (beyond := np.flatnonzero(np.asarray(mask)[length:])).size:
         raise IndexError(
-            f"numpy.compress: the condition {shown(mask)} holds beyond the {a.shape[0]} elements along axis {axis}"
+            f"numpy.compress: index {length + beyond[0]} is out of bounds for axis {axis} with size {length}, for "
+            f"condition {shown(mask)} and a {shown(a)}"
         )
-    index = places("compress", _truth(mask)[:n], size, n)
+    a = manipulation.moveaxis(a, axis, 0)
+    index = places("compress", _truth(mask)[:length], size, length)
     found = a.at[index].get(mode="fill", fill_value=fill_value) if size is not None else a[index]
     return manipulation.moveaxis(found, 0, axis)
 
@@ -163,7 +164,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     if a.ndim != 1:
         raise ValueError(f"numpy.searchsorted: a must have one axis, got {shown(a)}")
     if sorter is not None:
-        a = a[array_of("searchsorted", sorter, "sorter")]
+        sorter = array_of("searchsorted", sorter, "sorter")
+        if dtypes.kinds[sorter.dtype] not in "iu":
+            raise TypeError(f"numpy.searchsorted: sorter must only contain integers, got {shown(sorter)}")
+        if sorter.shape != a.shape:
+            raise ValueError(f"numpy.searchsorted: sorter must be as long as a, got {shown(sorter)} for {shown(a)}")
+        a = a[sorter]
     index = dtypes.default_int()
     if state.fast and is_concrete(a, v) and a.dtype.kind != "V":
         host: Any = np.searchsorted
@@ -235,6 +241,8 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     x, bins = array_of("digitize", x, "x"), array_of("digitize", bins, "bins")
     if bins.ndim != 1:
         raise ValueError(f"numpy.digitize: bins must have one axis, got {shown(bins)}")
+    if "c" in (x.dtype.kind, bins.dtype.kind):
+        raise TypeError(f"numpy.digitize: x and bins may not be complex, got {shown(x)} and {shown(bins)}")
     n = bins.size
     method = method or "scan"
     if not n:
@@ -245,7 +253,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         if np.all(values[:-1] <= values[1:]):
             return up
         if not np.all(values[:-1] >= values[1:]):
-            raise ValueError("numpy.digitize: bins must ascend or descend")
+            raise ValueError(f"numpy.digitize: bins must be monotonically increasing or decreasing, got {shown(bins)}")
     down = n - searchsorted(manipulation.flip(bins), x, "left" if right else "right", method=method)
     return where(bins[-1] >= bins[0], up, down)
 
@@ -275,17 +283,25 @@ def bincount(
     if out_sharding is not None:
         raise NotImplementedError("numpy.bincount: out_sharding is not supported yet")
     x = array_of("bincount", x, "x")
-    if x.ndim != 1 or dtypes.kinds[x.dtype] not in "iub":
-        raise TypeError(f"numpy.bincount: x must be a vector of integers, got {shown(x)}")
+    if dtypes.kinds[x.dtype] not in "iub":
+        raise TypeError(f"numpy.bincount: x can't be cast to integers according to the rule 'safe', got {shown(x)}")
+    if x.ndim != 1:
+        raise ValueError(f"numpy.bincount: x must have one axis, got {shown(x)}")
+    if operator.index(minlength) < 0:
+        raise ValueError(f"numpy.bincount: 'minlength' must not be negative, got {minlength}")
     if length is None:
         values = concrete("bincount", x, "x", "Its largest element decides the length of the result: give length=.")
         if values.size and values.min() < 0:
-            raise ValueError("numpy.bincount: x must not be negative")
+            raise ValueError(f"numpy.bincount: x must have no negative elements, got {shown(x)}")
         length = max(int(values.max()) + 1 if values.size else 0, operator.index(minlength))
     length = operator.index(length)
     weights = ArrayImpl(dtypes.default_int().type(1)) if weights is None else array_of("bincount", weights, "weights")
     if weights.ndim and weights.shape != x.shape:
-        raise ValueError(f"numpy.bincount: weights must have the shape of x, {x.shape}, got {shown(weights)}")
+        raise ValueError(
+            f"numpy.bincount: weights and x don't have the same length, got {shown(weights)} and {shown(x)}"
+        )
+    if not length:
+        return lax_full((0,), 0, weights.dtype)
     counted = convert(x, dtypes.default_int())
     counted = where(counted < 0, length, counted)
     return lax_full((length,), 0, weights.dtype).at[counted].add(weights, mode="drop")
@@ -307,11 +323,13 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     total = math.prod(shape)
     if is_concrete(indices):
         values = np.asarray(indices)
-        if values.size and (values.min() < -total or values.max() >= total):
-            raise IndexError(
-                f"numpy.unravel_index: an index is out of bounds for shape {shape}, which has {total} elements"
+        wrong = values[(values < 0) | (values >= total)]
+        if wrong.size:
+            raise ValueError(
+                f"numpy.unravel_index: index {wrong.flat[0]} is out of bounds for array with size {total}, of shape "
+                f"{shape}"
             )
-    flat = where(indices < 0, indices + total, indices).clip(0, max(total - 1, 0))
+    flat = convert(indices, dtypes.default_int()).clip(0, max(total - 1, 0))
     out = []
     for n in shape[:: -1 if order == "C" else 1]:
         out.append(flat % n)
@@ -331,7 +349,10 @@ def ravel_multi_index(
 
     shape = shape_argument("ravel_multi_index", dims, "dims")
     index = dtype_argument("ravel_multi_index", dtype) or dtypes.default_int()
-    arrays = [convert(array_of("ravel_multi_index", i, "multi_index"), index) for i in multi_index]
+    arrays = [array_of("ravel_multi_index", i, "multi_index") for i in multi_index]
+    if any(dtypes.kinds[i.dtype] not in "iu" for i in arrays):
+        raise TypeError(f"numpy.ravel_multi_index: only int indices permitted, got {', '.join(map(shown, arrays))}")
+    arrays = [convert(i, index) for i in arrays]
     modes = mode if isinstance(mode, tuple) else (mode,) * len(shape)
     if len(arrays) != len(shape) or len(modes) != len(shape):
         raise ValueError(f"numpy.ravel_multi_index: needs {len(shape)} index arrays (and modes) for shape {shape}")
@@ -342,8 +363,12 @@ def ravel_multi_index(
     for i, n, how in parts if order == "C" else parts[::-1]:
         if how == "raise":
             values = np.asarray(i) if is_concrete(i) else np.zeros(0)
-            if values.size and (values.min() < 0 or values.max() >= n):
-                raise ValueError(f"numpy.ravel_multi_index: an index is out of bounds for an axis of length {n}")
+            wrong = values[(values < 0) | (values >= n)]
+            if wrong.size:
+                raise ValueError(
+                    f"numpy.ravel_multi_index: invalid entry in coordinates array: index {wrong.flat[0]} for an axis "
+                    f"of length {n}"
+                )
         elif how == "wrap":
             i = i % n
         elif how == "clip":

@@ -44,7 +44,7 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     no_out("choose", out)
     a = array_of("choose", a)
     if dtypes.kinds[a.dtype] not in "iub":
-        raise TypeError(f"numpy.choose: a must be integers, got {shown(a)}")
+        raise TypeError(f"numpy.choose: a, {shown(a)}, can't be cast to integers according to the rule 'safe'")
     arrays = arrays_of("choose", choices, "choices")
     n = len(arrays)
     if not n:
@@ -55,8 +55,9 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
             if not is_concrete(a):
                 raise ValueError("numpy.choose: a is traced, so it can't be checked: give mode='clip' or mode='wrap'")
             values = np.asarray(a)
-            if values.size and (values.min() < 0 or values.max() >= n):
-                raise ValueError(f"numpy.choose: a has elements that are no index of {n} choices")
+            wrong = values[(values < 0) | (values >= n)]
+            if wrong.size:
+                raise ValueError(f"numpy.choose: invalid entry in choice array: {wrong.flat[0]}, of {n} choices")
         case "wrap":
             index = index % n
         case "clip":
@@ -85,7 +86,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     if not vals.size:
         if not arr.size:
             return arr
-        raise ValueError("numpy.place: vals must not be empty")
+        raise ValueError(f"numpy.place: cannot insert from an empty array, into {shown(arr)}")
     mask = manipulation.reshape(mask if mask.dtype == bool else mask != 0, arr.shape)
     rank = manipulation.ravel(mask).astype(dtypes.default_int()).cumsum() - 1
     chosen = manipulation.reshape(convert(vals[rank % vals.size], arr.dtype), arr.shape)
@@ -136,6 +137,8 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     )
     if not ind.size or not v.size:
         return a
+    if dtypes.kinds[ind.dtype] not in "biu":
+        raise TypeError(f"numpy.put: ind, {shown(ind)}, can't be cast to integers according to the rule 'safe'")
     if mode not in (None, "clip", "wrap", "raise"):
         raise ValueError(f"numpy.put: mode must be None, 'raise', 'clip' or 'wrap', got {mode!r}")
     if mode == "wrap":
@@ -158,7 +161,12 @@ def put_along_axis(
         arr, axis = manipulation.ravel(arr), 0
     axis = canonical_axis("put_along_axis", axis, arr)
     if indices.ndim != arr.ndim:
-        raise ValueError(f"numpy.put_along_axis: indices must have {arr.ndim} axes, got {shown(indices)}")
+        raise ValueError(
+            f"numpy.put_along_axis: indices and arr must have the same number of dimensions, got {shown(indices)} and "
+            f"{shown(arr)}"
+        )
+    if dtypes.kinds[indices.dtype] not in "iu":
+        raise IndexError(f"numpy.put_along_axis: indices must be an integer array, got {shown(indices)}")
     target = tuple(m if d == axis else n for d, (n, m) in enumerate(zip(arr.shape, indices.shape, strict=True)))
     indices = manipulation.broadcast_to(indices, target)
     index = tuple(indices if d == axis else broadcasted_iota(indices.dtype, target, d) for d in range(arr.ndim))
@@ -181,7 +189,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight booleans (or integers that are zero or not) along an axis in each byte, with zeros at the end."""
     a = array_of("packbits", a)
     if dtypes.kinds[a.dtype] not in "biu":
-        raise TypeError(f"numpy.packbits: a must be booleans or integers, got {shown(a)}")
+        raise TypeError(f"numpy.packbits: expected an input array of integer or boolean data type, got {shown(a)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
     a = manipulation.moveaxis(a, canonical_axis("packbits", axis, a), -1)
@@ -198,7 +206,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     """The bits of bytes along an axis, `count` of them (negative: all but so many; more than there are: zeros)."""
     a = array_of("unpackbits", a)
     if a.dtype != np.uint8:
-        raise TypeError(f"numpy.unpackbits: a must be of dtype uint8, got {shown(a)}")
+        raise TypeError(f"numpy.unpackbits: expected an input array of unsigned byte data type, got {shown(a)}")
     if axis is None:
         a, axis = manipulation.ravel(a), 0
     a = manipulation.moveaxis(a, canonical_axis("unpackbits", axis, a), -1)
@@ -209,7 +217,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
         count = operator.index(count)
         wanted = n + count if count < 0 else count
         if wanted < 0:
-            raise ValueError(f"numpy.unpackbits: count={count} removes more than the {n} bits there are")
+            raise ValueError(f"numpy.unpackbits: -count larger than number of elements, {n}, got {count}")
         bits = slice_in_dim(bits, 0, min(wanted, n), axis=bits.ndim - 1)
         if wanted > n:
             bits = pad_p.bind(bits, np.uint8(0), padding_config=(*(((0, 0, 0),) * (bits.ndim - 1)), (0, wanted - n, 0)))

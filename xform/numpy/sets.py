@@ -206,9 +206,9 @@ def _set_of(name: str, x: Array, assume_unique: bool, traced_size: bool) -> tupl
     """The distinct elements in order, and which of them count (traced: repetitions are masked out)."""
     if not traced_size:
         return (x if assume_unique else unique(x)), True
-    ordered = sort_p.bind(x, dimension=0, is_stable=False, num_keys=1)[0]
     if assume_unique or x.size < 2:
-        return ordered, lax_full((x.size,), True, np.dtype(bool))
+        return x, lax_full((x.size,), True, np.dtype(bool))
+    ordered = sort_p.bind(x, dimension=0, is_stable=False, num_keys=1)[0]
     return ordered, concatenate([lax_full((1,), True, np.dtype(bool)), ordered[1:] != ordered[:-1]])
 
 
@@ -247,6 +247,6 @@ def intersect1d(
     valid = arange(out.size) < reductions.sum(mask)
     indices = []
     for x in (first, second):
-        place = reductions.argmax(out[:, None] == x[None, :], 1)
+        place = reductions.argmax(out[:, None] == x[None, :], 1) if x.size else 0
         indices.append(where(valid, place, x.size))
     return (out, *indices)

@@ -4,19 +4,18 @@ May import: `numpy.promotion`, `numpy.manipulation`, `xform.lax`.
 """
 
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import Array
-from xform.core.errors import api_boundary
+from xform.core.errors import ConcretizationTypeError, api_boundary
 from xform.lax.shapes import broadcasted_iota, convert, rev_p
 from xform.lax.slicing import slice_in_dim
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation
-from xform.numpy.promotion import array_of, arrays_of, canonical_axis, dtype_argument, shown, strong
+from xform.numpy.promotion import array_of, arrays_of, canonical_axis, dtype_argument, is_several, shown, strong
 
 
 def _check(name: str, kind: Any, order: Any, stable: Any = True) -> None:
@@ -50,7 +49,7 @@ def sort(
     """Sorted along an axis (None: all elements in a row); NaN last, or first if `descending`."""
     _check("sort", kind, order)
     if axis is not None and not array_of("sort", a).ndim:
-        raise np.exceptions.AxisError(f"numpy.sort: axis={axis} is out of range for an array of rank 0")
+        canonical_axis("sort", axis, array_of("sort", a))
     a, d = _prepared("sort", a, axis)
     (out,) = sort_p.bind(a, dimension=d, is_stable=bool(stable), num_keys=1)
     return rev_p.bind(out, dimensions=(d,)) if descending else out
@@ -79,7 +78,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = None) -> Arra
         raise ValueError(f"numpy.lexsort: keys must have one shape, got {', '.join(map(shown, arrays))}")
     if not arrays[0].ndim:
         return array_of("lexsort", np.zeros((), dtypes.default_int()))
-    d = canonical_axis("lexsort", axis, arrays[0].ndim)
+    d = canonical_axis("lexsort", axis, arrays[0])
     place = broadcasted_iota(dtypes.default_int(), arrays[0].shape, d)
     return sort_p.bind(*arrays[::-1], place, dimension=d, is_stable=True, num_keys=len(arrays))[-1]
 
@@ -89,7 +88,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     """With the kth element in its sorted place, smaller ones before it and larger ones behind: all are sorted here."""
     _check_selection("partition", kind, order)
     a, d = _prepared("partition", a, axis)
-    _check_kth("partition", kth, a.shape[d])
+    _check_kth("partition", kth, a, d)
     return sort(a, d)
 
 
@@ -98,7 +97,7 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     """The places of the elements in the order of `partition`."""
     _check_selection("argpartition", kind, order)
     a, d = _prepared("argpartition", a, axis)
-    _check_kth("argpartition", kth, a.shape[d])
+    _check_kth("argpartition", kth, a, d)
     return argsort(a, d)
 
 
@@ -108,18 +107,27 @@ def _check_selection(name: str, kind: Any, order: Any) -> None:
         raise ValueError(f"numpy.{name}: kind must be 'introselect', got {kind!r}")
 
 
-def _check_kth(name: str, kth: Any, n: int) -> None:
-    for k in kth if isinstance(kth, Sequence) else (kth,):
-        if not -n <= operator.index(k) < n:
-            raise ValueError(f"numpy.{name}: kth={kth} is out of range for {n} elements")
+def _check_kth(name: str, kth: Any, a: Array, axis: int) -> None:
+    n = a.shape[axis]
+    for k in kth if is_several(kth) else (kth,):
+        try:
+            k = operator.index(k)
+        except ConcretizationTypeError:
+            raise
+        except TypeError:
+            raise TypeError(f"numpy.{name}: partition index must be an integer, or several, got kth={kth!r}") from None
+        if not -n <= k < n:
+            raise ValueError(f"numpy.{name}: kth(={k}) out of bounds ({n}), for axis {axis} of {shown(a)}")
 
 
 @api_boundary
 def sort_complex(a: Any) -> Array:
-    """Sorted along the last axis, as complex numbers: by real parts, then imaginary ones."""
+    """Sorted along the last axis, as complex numbers: by real parts, then imaginary ones.
+
+    Differs from NumPy: integers of 8 and 16 bits become complex128 as others do.
+    """
     a = sort(a)
-    return a if a.dtype.kind == "c" else convert(a, np.result_type(a.dtype, np.complex64) if a.dtype.kind == "f" else
-                                                 dtypes.default_complex())  # fmt: skip
+    return a if a.dtype.kind == "c" else convert(a, dtypes.default_complex())
 
 
 @api_boundary

@@ -12,7 +12,7 @@ import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import Array
-from xform.core.errors import api_boundary
+from xform.core.errors import ConcretizationTypeError, api_boundary
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
@@ -21,6 +21,7 @@ from xform.numpy.elementwise import clip, where
 from xform.numpy.joining import concatenate
 from xform.numpy.products import dot
 from xform.numpy.promotion import (
+    ShapeError,
     array_of,
     canonical_axes,
     concrete,
@@ -95,7 +96,8 @@ def _quantile(
     if is_concrete(q):
         values = np.asarray(q)
         if values.size and not (np.all(values >= 0) and np.all(values <= scale)):
-            raise ValueError(f"numpy.{name}: q must lie between 0 and {scale}, got {q}")
+            what = "quantiles" if scale == 1 else "percentiles"
+            raise ValueError(f"numpy.{name}: {what} must be in the range [0, {scale}], got {q}")
     a, q = array_of(name, a), array_of(name, q, "q")
     if a.dtype.kind == "c" or q.dtype.kind == "c":
         raise TypeError(f"numpy.{name} takes real numbers, got {shown(a)} and {shown(q)}")
@@ -155,11 +157,13 @@ def _weighted(
         raise ValueError(f"numpy.{name}: weights are supported with method='inverted_cdf' only, got {method!r}")
     weights = convert(array_of(name, weights, "weights"), a.dtype)
     kept = tuple(d for d in range(a.ndim) if d not in axes)
+    if is_concrete(weights) and (np.asarray(weights) < 0).any():
+        raise ValueError(f"numpy.{name}: weights must be non-negative, {shown(weights)}")
     if weights.shape != a.shape:
         if weights.shape != tuple(a.shape[d] for d in axes):
-            raise ValueError(
-                f"numpy.{name}: weights must have the shape of the array, {a.shape}, or of its axes, got "
-                f"{shown(weights)}"
+            raise ShapeError(
+                f"numpy.{name}: shape of weights must be consistent with shape of a along specified axis, got "
+                f"{shown(weights)} for {shown(a)}"
             )
         weights = manipulation.reshape(weights, (rows.shape[0], *(1,) * (rows.ndim - 1)))
         weights = manipulation.broadcast_to(weights, rows.shape)
@@ -199,12 +203,14 @@ def _family(name: str, skip_nan: bool, scale: float, doc: str) -> Callable[..., 
 
 _METHODS_DOC = (
     " over axes, with NumPy's thirteen methods. The axes of `q` come first in the result.\n\n"
-    "    NaN among the elements gives NaN."
+    "    NaN among the elements gives NaN.\n\n"
+    "    Differs from NumPy: the quantile between two equal infinities is that infinity, not NaN."
 )
 quantile = _family("quantile", False, 1, "Quantiles of the levels q, from 0 to 1," + _METHODS_DOC)
 percentile = _family("percentile", False, 100, "Quantiles of the levels q, from 0 to 100," + _METHODS_DOC)
-nanquantile = _family("nanquantile", True, 1, "`quantile` of what is not NaN.")
-nanpercentile = _family("nanpercentile", True, 100, "`percentile` of what is not NaN.")
+_INFINITE = "\n\n    Differs from NumPy: as `quantile`, for infinities."
+nanquantile = _family("nanquantile", True, 1, "`quantile` of what is not NaN." + _INFINITE)
+nanpercentile = _family("nanpercentile", True, 100, "`percentile` of what is not NaN." + _INFINITE)
 
 
 @api_boundary
@@ -238,19 +244,31 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     """
     if isinstance(bins, str):
         values = concrete("histogram_bin_edges", array_of("histogram", a), "a", "Give the number of bins.")
-        return array_of("histogram", np.histogram_bin_edges(values, bins, range, weights))
+        try:
+            return array_of("histogram", np.histogram_bin_edges(values, bins, range, weights))
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"numpy.histogram_bin_edges: {error}, for {shown(a)}") from None
     a = manipulation.ravel(array_of("histogram", a))
     dtype = dtypes.to_inexact_dtype(a.dtype)
     if is_several(bins):
         edges = array_of("histogram", bins, "bins")
         if edges.ndim != 1 or not edges.size:
-            raise ValueError(f"numpy.histogram: bins must be a number, or a vector of edges, got {shown(edges)}")
+            raise ValueError(f"numpy.histogram: `bins` must be 1d, when an array, got {shown(edges)}")
+        if is_concrete(edges) and (np.diff(np.asarray(edges)) < 0).any():
+            raise ValueError(f"numpy.histogram: `bins` must increase monotonically, when an array, got {shown(edges)}")
         return edges
-    count = operator.index(bins)
+    try:
+        count = operator.index(bins)
+    except ConcretizationTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"numpy.histogram: `bins` must be an integer, a string, or an array, got {bins!r}") from None
     if count < 1:
-        raise ValueError(f"numpy.histogram: there must be at least one bin, got {count}")
+        raise ValueError(f"numpy.histogram: `bins` must be positive, when an integer, got {count}")
     if range is not None:
         low, high = (convert(array_of("histogram", x, "range"), dtype) for x in range)
+        if is_concrete(low, high) and low > high:
+            raise ValueError(f"numpy.histogram: max must be larger than min in range parameter, got {range}")
     elif a.size:
         low, high = convert(a.min(), dtype), convert(a.max(), dtype)
     else:
@@ -302,7 +320,9 @@ def histogram(
     values = manipulation.ravel(array_of("histogram", a))
     weights = None if weights is None else manipulation.ravel(array_of("histogram", weights, "weights"))
     if weights is not None and weights.shape != values.shape:
-        raise ValueError(f"numpy.histogram: weights must have as many elements as a, {values.size}, got {weights.size}")
+        raise ValueError(
+            f"numpy.histogram: weights should have the same shape as a, got {shown(weights)} for {shown(values)}"
+        )
     place = _bins_of(values, edges)
     counts = _counted(place, weights, edges.size - 1)
     if density:
@@ -337,14 +357,19 @@ def histogramdd(
         columns = [array_of("histogramdd", x, "sample") for x in sample]
     else:
         table = array_of("histogramdd", sample, "sample")
-        if table.ndim != 2:
-            raise ValueError(f"numpy.histogramdd: sample must have two axes, got {shown(table)}")
-        columns = list(manipulation.unstack(table, axis=1))
+        if table.ndim not in (1, 2):
+            raise ValueError(f"numpy.histogramdd: sample must have one or two axes, got {shown(table)}")
+        columns = [table] if table.ndim == 1 else list(manipulation.unstack(table, axis=1))
     d = len(columns)
     each = list(bins) if is_several(bins) else [bins] * d
     ranges = [None] * d if range is None else list(range)
-    if len(each) != d or len(ranges) != d:
-        raise ValueError(f"numpy.histogramdd: needs bins and range for {d} axes, got {len(each)} and {len(ranges)}")
+    if len(each) != d:
+        raise ValueError(
+            f"numpy.histogramdd: the dimension of bins must be equal to the dimension of the sample x, {d}, got "
+            f"{len(each)}"
+        )
+    if len(ranges) != d:
+        raise ValueError(f"numpy.histogramdd: range argument must have one entry per dimension, {d}, got {len(ranges)}")
     edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(columns, each, ranges, strict=True)]
     shape = tuple(e.size - 1 for e in edges)
     total = math.prod(shape)
@@ -354,7 +379,13 @@ def histogramdd(
         place = _bins_of(x, e)
         outside = (place < 0) | (place >= n) | outside
         flat = flat * n + place
-    weights = None if weights is None else array_of("histogramdd", weights, "weights")
+    if weights is not None:
+        weights = array_of("histogramdd", weights, "weights")
+        if weights.shape != columns[0].shape:
+            raise ValueError(
+                f"numpy.histogramdd: the weights and sample don't have the same length, got {shown(weights)} for "
+                f"{columns[0].size} rows"
+            )
     counts = manipulation.reshape(_counted(where(outside, total, flat), weights, total), shape)
     counts = convert(counts, dtypes.to_inexact_dtype(counts.dtype))
     if density:
@@ -369,7 +400,10 @@ def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, Array, Array]:
     """`histogramdd` of two vectors: the counts, and the edges along x and y."""
-    if not isinstance(bins, int) and np.ndim(bins) == 1 and len(bins) not in (1, 2):
+    x, y = array_of("histogram2d", x, "x"), array_of("histogram2d", y, "y")
+    if x.shape != y.shape:
+        raise ValueError(f"numpy.histogram2d: x and y must have the same length, got {shown(x)} and {shown(y)}")
+    if is_several(bins) and len(bins) not in (1, 2):
         bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]
@@ -385,6 +419,8 @@ def cov(
 ) -> Array:  # fmt: skip
     """Covariance matrix of variables in rows (in columns unless `rowvar`).
 
+    Differs from NumPy: float32 stays, where NumPy computes in double precision.
+
     Parameters
     ----------
     y : more variables, optional
@@ -395,24 +431,38 @@ def cov(
     """
     m = array_of("cov", m, "m")
     arrays = [m] if y is None else [m, array_of("cov", y, "y")]
-    if any(x.ndim > 2 for x in arrays):
-        raise ValueError(f"numpy.cov: arguments must have at most two axes, got {', '.join(map(shown, arrays))}")
+    for letter, x in zip("my", arrays, strict=False):
+        if x.ndim > 2:
+            raise ValueError(f"numpy.cov: {letter} has more than 2 dimensions, {shown(x)}")
     rows: list[Array] = []
     for x in (array_of("cov", v) for v in promote_inexact("cov", *arrays)):
         x = manipulation.atleast_2d(x)
         rows.append(x if rowvar or arrays[len(rows)].ndim < 2 else manipulation.transpose(x))
     wanted = dtype_argument("cov", dtype)
     x = concatenate([convert(r, wanted) for r in rows] if wanted is not None else rows, 0)
-    ddof = (0 if bias else 1) if ddof is None else operator.index(ddof)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    if ddof != int(ddof):
+        raise ValueError(f"numpy.cov: ddof must be integer, got {ddof}")
     weights: Any = None
     for kind, w in (("fweights", fweights), ("aweights", aweights)):
         if w is None:
             continue
         w = array_of("cov", w, kind)
+        known = np.asarray(w) if is_concrete(w) else None
+        if (
+            kind == "fweights"
+            and dtypes.kinds[w.dtype] not in "iu"
+            and (known is None or (known != np.rint(known)).any())
+        ):
+            raise TypeError(f"numpy.cov: fweights must be integer, got {shown(w)}")
+        if w.ndim > 1:
+            raise RuntimeError(f"numpy.cov: cannot handle multidimensional {kind}, got {shown(w)}")
         if w.shape != x.shape[1:]:
-            raise ValueError(f"numpy.cov: {kind} must be a vector of {x.shape[1]}, got {shown(w)}")
-        if kind == "fweights" and dtypes.kinds[w.dtype] not in "iu":
-            raise TypeError(f"numpy.cov: fweights must be integers, got {shown(w)}")
+            raise RuntimeError(
+                f"numpy.cov: incompatible numbers of samples and {kind}, got {shown(w)} for observations {shown(x)}"
+            )
+        if known is not None and (known < 0).any():
+            raise ValueError(f"numpy.cov: {kind} cannot be negative, {shown(w)}")
         weights = w if weights is None else weights * w
     total: Any = x.shape[1] if weights is None else reductions.sum(weights)
     mean = (
@@ -424,6 +474,7 @@ def cov(
         n = total - ddof
     else:
         n = total - ddof * reductions.sum(weights * array_of("cov", aweights)) / total
+    n = ufuncs.maximum(n, 0) if isinstance(n, Array) else max(n, 0)
     x = x - mean
     scaled = x if weights is None else x * weights
     return manipulation.squeeze(dot(x, ufuncs.conj(manipulation.transpose(scaled))) / n)
@@ -431,7 +482,10 @@ def cov(
 
 @api_boundary
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
-    """Correlation coefficients of variables in rows (in columns unless `rowvar`)."""
+    """Correlation coefficients of variables in rows (in columns unless `rowvar`).
+
+    Differs from NumPy: float32 stays, where NumPy computes in double precision.
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c
