@@ -180,7 +180,10 @@ def _check_results(out: Any, cores: Sequence[tuple[str, ...]], sizes: dict[str, 
 
 @api_boundary
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """Apply a function of vectors to all vectors along an axis; the axes of its result take that one's place."""
+    """Apply a function of vectors to all vectors along an axis; the axes of its result take that one's place.
+
+    Differs from NumPy: the function is mapped with `vmap`: it is called once, with a tracer.
+    """
     from xform.api.mapping import vmap
 
     arr = array_of("apply_along_axis", arr, "arr")
