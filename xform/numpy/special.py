@@ -537,8 +537,8 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     Examples
     --------
     >>> import xform.numpy as xnp
-    >>> f"{xnp.special.logsumexp(xnp.array([1000.0, 1000.0])) - 1000:.9f}"
-    '0.693147181'
+    >>> xnp.allclose(xnp.special.logsumexp(xnp.array([1000.0, 1000.0])) - 1000, xnp.log(2.0)).item()
+    True
     """
     if b is None:
         (a,) = promote_inexact("logsumexp", array_of("logsumexp", a))
