@@ -562,6 +562,10 @@ def test_arrays_to_write_to():
     a = np.zeros(3)
     assert np.sum(xnp.array(A), axis=0, out=a) is a
     np.testing.assert_array_equal(a, A.sum(0))
+    assert np.clip(xnp.array(V), 0, 1, a) is a
+    np.testing.assert_array_equal(a, V.clip(0, 1))
+    assert np.dot(A, x, a) is a
+    assert np.sum(xnp.array(A), 0, None, a) is a
     assert np.matmul(A, x, out=a) is a
     np.testing.assert_allclose(a, A @ V)
     for function in (np.sum, np.cumsum, np.mean, lambda x, out: np.clip(x, 0, 1, out=out)):
