@@ -236,6 +236,10 @@ FUNCTIONS = [
             Wrong(lambda np: np.array([1j], "float32"), TypeError, r"array.*complex.*float32"),
             Wrong(lambda np: np.array(["a"]), TypeError, r"array.*'a'", alone="no strings"),
             Wrong(lambda np: np.array({}), TypeError, r"array.*{}", alone="no objects"),
+            Wrong(
+                lambda np: np.array(1, order="Q"), ValueError, r"array: order must be one of 'C', 'F', 'A' or 'K'.*'Q'"
+            ),
+            Wrong(lambda np: np.array(A, order="F"), NotImplementedError, r"array.*order='F'", alone="it has a layout"),
             Wrong(lambda np: np.array([1], dtype="no dtype"), TypeError, r"array.*no dtype"),
         ],
     ),

@@ -119,7 +119,9 @@ def no_out(name: str, out: Any) -> None:
 
 def numpy_only(name: str, order: Any = None, like: Any = None) -> None:
     """What NumPy's functions accept for its own arrays: taken where it changes nothing, an error where it would."""
-    if order not in (None, "K", "C", "A"):
+    if order not in (None, "K", "C", "A", "F"):
+        raise ValueError(f"numpy.{name}: order must be one of 'C', 'F', 'A' or 'K', got {order!r}")
+    if order == "F":
         raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
     if like is not None and not isinstance(like, Array | np.ndarray):
         raise TypeError(
