@@ -63,7 +63,8 @@ def _conj(x: Array) -> Array:
 
 def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
     return ShapeError(
-        f"numpy.{name}: shapes not aligned: {a.shape[i]} (axis {i} of {shown(a)}) != {b.shape[j]} (axis {j} of {shown(b)})"
+        f"numpy.{name}: shapes not aligned: {a.shape[i]} (axis {i} of {shown(a)}) != {b.shape[j]} (axis {j} of "
+        f"{shown(b)})"
     )
 
 
