@@ -374,6 +374,19 @@ def test_asarray():
             xnp.asarray(value, copy=False, **kwargs)
 
 
+def test_integers_that_only_uint64_holds():
+    for n in (2**63, 2**64 - 1):
+        x = xnp.asarray([1, n], dtype=xnp.uint64)
+        made = [xnp.full(2, n, dtype=xnp.uint64), xnp.full_like(x, n), xnp.asarray(n, dtype=xnp.uint64)]
+        made += [xnp.where(xnp.asarray([True, False]), x, n), xnp.maximum(x, n), xnp.clip(x, 0, n)]
+        for y in made:
+            assert y.dtype == xnp.uint64 and y.reshape(-1)[-1].item() == n
+        assert (x == n).tolist() == [False, True] and xnp.searchsorted(x, n).item() == 1
+    assert xnp.arange(2**63, 2**63 + 2, dtype=xnp.uint64).tolist() == [2**63, 2**63 + 1]
+    with pytest.raises(OverflowError, match="does not fit into int8"):
+        xnp.full(2, 300, dtype=xnp.int8)
+
+
 def test_copies_have_memory_of_their_own():
     x = xnp.asarray([1.0, 2.0])
     for y in (xnp.astype(x, x.dtype, copy=True), xnp.astype(x, x.dtype), xnp.reshape(x, (2,), copy=True)):

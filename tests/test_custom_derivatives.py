@@ -7,6 +7,7 @@ import xform
 import xform.numpy as xnp
 from xform import lax
 from xform.custom_derivatives import CustomVJPPrimal, SymbolicZero, linear_call
+from xform.errors import UnexpectedTracerError
 
 x = np.array([0.3, -0.7, 1.9])
 
@@ -406,6 +407,17 @@ def test_linear_call_of_trees_and_its_transposes():
     np.testing.assert_array_equal(xform.jacrev(product)(a, v)[0], [v, 0 * v])
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
+def test_linear_call_of_a_function_with_a_loop(transform):
+    def power(r, x):
+        return lax.while_loop(lambda c: c[0] < 2000, lambda c: (c[0] + 1, c[1] * r), (0, x))[1]
+
+    f = transform(lambda r, x: linear_call(power, lambda r, ct: 3 * power(r, ct), r, x))
+    r, x = 1.0005, 2.0
+    np.testing.assert_allclose(xform.grad(f, (0, 1))(r, x), [2000 * r**1999 * x, 3 * r**2000], rtol=1e-9)
+    np.testing.assert_allclose(xform.jvp(f, (r, x), (1.0, 1.0))[1], 2000 * r**1999 * x + r**2000, rtol=1e-9)
+
+
 def test_linear_call_errors():
     divide = lambda r, x: x / r  # noqa: E731
     for wrong, message in ((lambda r, ct: (ct, ct), "structure"), (lambda r, ct: np.ones(3), r"f64\[\] is needed")):
@@ -417,3 +429,41 @@ def test_linear_call_errors():
         linear_call(divide, 3, 2.0, 1.0)
     with pytest.raises(TypeError, match="not linear"):
         xform.linear_transpose(lambda r: linear_call(divide, divide, r, 1.0), 2.0)(1.0)
+
+
+# Rules that close over traced values
+
+
+def closing_over(kind):
+    def outer(a, x):
+        if kind == "jvp":
+            f = xform.custom_jvp(lambda x: a * x)
+            f.defjvp(lambda p, t: (f(*p), a * t[0]))
+        else:
+            f = xform.custom_vjp(lambda x: a * x)
+            f.defvjp(lambda x: (f(x), ()), lambda _, ct: (a * ct,))
+        return f(x)
+
+    return outer
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_rules_that_close_over_traced_values(kind):
+    f = closing_over(kind)
+    assert float(xform.grad(f, 1)(2.0, 3.0)) == float(xform.jit(xform.grad(f, 1))(2.0, 3.0)) == 2.0
+    np.testing.assert_array_equal(xform.vmap(xform.jit(xform.grad(f, 1)))(x, x), x)
+    for late, message in (
+        (xform.jit(f), f"custom_{kind} function .*: its rule is needed after the trace"),
+        (lambda a, x: lax.scan(lambda c, _: (f(a, c), None), x, None, 9)[0], r"closes over .* value of ~?f64\[\], in"),
+    ):
+        with pytest.raises(UnexpectedTracerError, match=message):
+            xform.jit(xform.grad(late, 1))(2.0, 3.0)
+    for differentiated in (xform.jit(xform.grad(f)), xform.grad(xform.jit(f))):
+        with pytest.raises(NotImplementedError, match=f"custom_{kind} function .* closes over a value that is being"):
+            differentiated(2.0, 3.0)
+
+
+def test_custom_gradient_says_what_it_does_not_support():
+    for name in ("with_logs", "remat", "with_accums"):
+        with pytest.raises(NotImplementedError, match=f"custom_gradient: {name} is not supported"):
+            xform.custom_gradient(lambda x: (x, lambda ct: ct), **{name: True})

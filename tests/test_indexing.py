@@ -590,3 +590,11 @@ def test_take_along_axis_out_of_bounds():
         xnp.take_along_axis(x, np.zeros((3, 1), int), 1)
     with pytest.raises(IndexError, match="must be an integer array"):
         xnp.take_along_axis(x, x, 1)
+
+
+def test_updates_by_lists_of_traced_values():
+    def f(x):
+        return xnp.zeros((2, 2)).at[1].set((x[0], 3.0)).at[0].add([x[1], x[1]])
+
+    out, tangent = xform.jvp(f, (np.array([1.0, 2.0]),), (np.array([1.0, 10.0]),))
+    assert out.tolist() == [[2, 2], [1, 3]] and tangent.tolist() == [[10, 10], [1, 0]]

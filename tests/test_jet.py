@@ -422,6 +422,9 @@ def test_terms_that_are_known_to_be_zero_cost_nothing():
         (lambda x: xnp.sum(x ** np.arange(4)), [1, 2, 6, 0]),
         (xnp.abs, [0, 0, 0, 0]),
         (lambda x: xnp.where(x > 0, xnp.sqrt(x), x), [1, 0, 0, 0]),
+        (lambda x: xnp.sqrt(0 * x), [0, 0, 0, 0]),
+        (lambda x: xnp.sqrt(x * x), [0, np.inf, np.nan, np.nan]),  # a kink: the derivative 0, as that of jvp and grad
+        (lambda x: xnp.linalg.norm(x * np.ones(2)), [0, np.inf, np.nan, np.nan]),
     ],
 )
 def test_at_zero(f, want):
@@ -529,7 +532,7 @@ def test_wrong_calls(call, error, message):
 def test_leaked_tracer():
     leaked = []
     xform.jet(lambda x: leaked.append(x) or x, (1.0,), ((1.0,),))
-    with pytest.raises(xform.errors.UnexpectedTracerError, match="jet trace has ended"):
+    with pytest.raises(xform.errors.UnexpectedTracerError, match="after its trace, jet, has ended"):
         xnp.sin(leaked[0])
 
 

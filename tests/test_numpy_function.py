@@ -1,6 +1,7 @@
 """`xform.numpy_function`: functions in plain NumPy, unchanged, under all transformations. NumPy is the reference."""
 
 import array
+import copy
 import dataclasses
 import functools
 import math
@@ -309,6 +310,77 @@ def test_real_and_imaginary_parts():
     compare(f, X)
 
 
+def test_more_views():
+    def f(x):
+        a = np.outer(x, x)
+        np.einsum("ii->i", a)[:] = 1.0
+        np.einsum("ij->ji", a)[0, 1] = x[1]
+        a.view()[2, 2] = 9.0
+        a.astype(float, copy=False)[1, 2] = 4.0
+        a.conj()[2, 1] = 3.0
+        bits = a.view(np.int64)
+        a[0, 0] = 2 * x[0]
+        b, c = copy.copy(a), copy.deepcopy(a)
+        b[0], c[1] = 0.0, 1.0
+        d = np.array([1.0, np.nan, 2.0]) * x
+        np.nan_to_num(d, copy=False)
+        e = a.T.copy().ravel()
+        e[1] = 5.0
+        g = (a[:, 1:] * 2).reshape(-1)
+        g[0] = x[0]
+        return a, bits + 0, b, c, d, np.array(a.T).reshape(-1), e, g
+
+    compare(f, X)
+
+
+def test_what_is_no_view():
+    def f(x):
+        a = x * 1
+        b, c = a[[0, 1]], a[a > 0]
+        b[0], c[:] = 100.0, 0.0
+        q = np.outer(x, x) + np.eye(3)
+        q[[0, 2]] = q[[2, 0]]
+        q[:, [0, 1]] = q[:, [1, 0]]
+        t = q[0].copy()
+        q[0] = q[1]
+        q[1] = t
+        return a, b, c, q
+
+    compare(f, X, modes=("eager", "jvp"))
+
+
+def test_overlapping_writes():
+    def f(x):
+        a = np.concatenate([x, x])
+        a[1:] = a[:-1]
+        a[:-1] += a[1:]
+        a[0], a[1] = a[1], a[0]
+        return a
+
+    compare(f, X)
+
+
+def test_edges():
+    def f(x):
+        a = np.zeros((0, 3))
+        a[:] = x
+        b, c = np.array(3.0), np.zeros(())
+        b[...] = x[0]
+        b += x[1]
+        c[()] = x[2]
+        d = np.zeros((3, 4))
+        d[-1, -2:] = x[:2]
+        d[[0, 2], [1, 1]] += x[:2]
+        d[np.ix_([0, 1], [2, 3])] = x[0]
+        d[:, None, 1] = x[:, None]
+        d[..., 0] = x
+        rows = iter(d)
+        next(rows)[:] = 0
+        return a, b, c, x[:0], x[:0].sum(), np.zeros((2, 0)), x[0][()], x[0][None], d, [np.zeros(2) + v for v in x]
+
+    compare(f, X)
+
+
 def test_memory_that_may_be_shared_is_an_error_that_says_where():
     def f(x):
         a = np.outer(x, x).T * 2
@@ -528,6 +600,33 @@ def test_promotion_is_numpys():
         )  # fmt: skip
 
     compare(f, X)
+
+
+def test_with_32_bits():
+    def f(x):
+        a = np.zeros(3)
+        a[0] = x[0]
+        return a, np.arange(3) * x, np.float64(2) * x, a + x
+
+    x = X.astype(np.float32)
+    with xform.enable_x64(False):
+        g = numpy_function(f)
+        for out in (g(x), xform.jit(g)(x), xform.jvp(g, (x,), (x,))[0]):
+            for got, want in zip(out, f(x), strict=True):
+                assert got.dtype == np.float32
+                np.testing.assert_allclose(got, want)
+
+
+def test_narrow_types():
+    def f(x):
+        a = np.zeros(3, dtype=x.dtype)
+        a[1:] = x[1:]
+        a += x
+        return a * 2
+
+    x = xnp.asarray(X, dtype="bfloat16")
+    for g in (numpy_function(f), xform.jit(numpy_function(f))):
+        assert g(x).dtype == x.dtype and g(x).tolist() == [2, 8, 12]
 
 
 def test_what_is_not_traced_is_numbers():
@@ -776,7 +875,7 @@ class Mesh(Base):
 
     def __init__(self, n, c=2.0):
         super().__init__(n)
-        self.c, self.calls = c, []
+        self.c, self.calls, self.frames = c, [], []
 
     def flux(self, u):
         out = np.empty_like(u)
@@ -801,6 +900,7 @@ class Mesh(Base):
 
     @numpy_function
     def method(self, u):
+        self.frames.append(sys._getframe().f_globals)
         out = np.zeros(3)
         out[1] = u[1] * self.c
         return out
@@ -995,13 +1095,27 @@ def test_large_constants_are_broadcast():
 
 
 def test_plain_evaluation_is_the_function_itself():
+    """Also of methods, of functions that are arguments, and of other NumPy functions that it calls."""
     frames = []
 
-    def f(x):
+    def f(x, g=None):
         frames.append(sys._getframe().f_globals)
-        return np.zeros(3) + x
+        out = wrapped(x) if g is None else g(x)
+        out[1] = 2.0
+        return out
+
+    def transforms(x, g=None):
+        frames.append(sys._getframe().f_globals)
+        return xform.jit(lambda x: np.zeros(3) + x)(x) if g is None else g(x)
 
     g = numpy_function(f)
-    g(X)
+    for call in (lambda: g(X), lambda: g(X, np.sin), lambda: g(X, helper)):
+        assert isinstance(call(), xform.Array) and frames.pop() is globals()
+    mesh = Mesh(3)
+    mesh.frames = frames
+    assert mesh.method(X).tolist() == [0, 4, 0] and frames.pop() is globals()
     xform.jvp(g, (X,), (X,))
-    assert frames[0] is globals() and frames[1] is not globals()
+    assert frames.pop() is not globals()
+    for h, args in ((transforms, ()), (f, (lambda x: transforms(x),))):
+        assert isinstance(numpy_function(h)(X, *args), xform.Array)
+        assert frames.pop() is not globals()

@@ -28,17 +28,18 @@ def left_out():
 def numpys_names():
     """The public names of NumPy's namespaces of functions, and its functions that others can override."""
     found = set(np.__all__)
-    for name in ("linalg", "fft", "emath", "lib.stride_tricks", "polynomial", "polynomial.polyutils"):
+    for name in PLACES:
         module = here(name, np)
         found |= {f"{name}.{n}" for n in getattr(module, "__all__", None) or vars(module) if not n.startswith("_")}
-    for name in ("polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre"):
-        found |= {f"polynomial.{name}.{n}" for n in getattr(np.polynomial, name).__all__}
     for f in numpy.testing.overrides.get_overridable_numpy_array_functions():
         found.add(f"{f.__module__}.{f.__name__}".removeprefix("numpy."))
-    return found
+    return found | {f"ndarray.{n}" for n in dir(np.ndarray) if not n.startswith("_")}
 
 
 def here(name, value=xnp):
+    """What has this name; methods are those of concrete arrays."""
+    if name.startswith("ndarray."):
+        name, value = name.removeprefix("ndarray."), type(xnp.ones(1)) if value is xnp else np.ndarray
     for part in name.split("."):
         value = getattr(value, part, None)
     return name if name == "newaxis" else value
@@ -59,7 +60,9 @@ def test_the_explanations_are_true():
 
 # ---- Parameters --------------------------------------------------------------------------------------------
 
-MODULES = {"": (np, xnp), "linalg.": (np.linalg, xnp.linalg), "fft.": (np.fft, xnp.fft)}
+SERIES = [f"polynomial.{m}" for m in ("polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "laguerre")]
+PLACES = ["linalg", "fft", "emath", "lib.stride_tricks", "polynomial", "polynomial.polyutils", *SERIES]
+MODULES = {"": (np, xnp)} | {f"{place}.": (here(place, np), here(place)) for place in PLACES}
 
 # Parameters that are not NumPy's, and why.
 OTHER_PARAMETERS = {
@@ -108,6 +111,24 @@ def differences(function, own):
 def test_parameters_have_numpys_names_and_order():
     found = {name: d for name, function, own in functions() if (d := differences(function, own))}
     assert found.keys() == OTHER_PARAMETERS.keys(), found
+
+
+def test_methods_have_numpys_parameters():
+    found = {}
+    for name in dir(np.ndarray):
+        own = here(f"ndarray.{name}")
+        if not name.startswith("_") and callable(own):
+            found[name] = differences(getattr(np.ndarray, name), own)
+    assert not {name: d for name, d in found.items() if d} and len(found) > 40
+
+
+def test_casting_of_astype():
+    x = xnp.array([1.5, 2.5])
+    assert x.astype("int32", "K", "unsafe").tolist() == [1, 2] and x.astype("f4", casting="same_kind").dtype == "f4"
+    with pytest.raises(TypeError, match=r"numpy\.astype: can't cast f64\[2\] to int32 with casting='same_kind'"):
+        x.astype("int32", casting="same_kind")
+    with pytest.raises(NotImplementedError, match="memory layout"):
+        x.astype("int32", "F")
 
 
 UFUNCS = sorted(n for n in np.__all__ if isinstance(getattr(np, n), np.ufunc) and hasattr(xnp, n))

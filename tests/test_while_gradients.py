@@ -462,3 +462,38 @@ def test_hessians_through_an_adaptive_ode_solver(max_steps):
         np.testing.assert_allclose(xform.jit(hessian)(p), second, rtol=1e-6, atol=1e-7)
     exact = integrate.solve_ivp(lambda t, y: -p[0] * y + p[1] * np.sin(t), (0, 2), [p[2]], rtol=1e-10).y[0, -1]
     assert float(f(p)) == pytest.approx(exact, abs=1e-2)
+
+
+def test_tangents_that_are_mapped_can_be_transposed():
+    """`vmap` of what `linearize` gives, of a loop whose tangents alone are mapped, or whose residuals are, too."""
+
+    def f(x, n):
+        return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, xnp.sin(c[1])), (0, x))[1]
+
+    def slope(x, n):
+        d = 1.0
+        for _ in range(n):
+            x, d = np.sin(x), d * np.cos(x)
+        return d
+
+    push = xform.linearize(xform.jit(lambda x: f(x, 3)), 1.0)[1]
+    ts, d = np.array([1.0, -2.0, 0.5]), slope(1.0, 3)
+    for g, shape in ((xform.vmap(push), (3,)), (xform.vmap(xform.vmap(push)), (2, 3))):
+        for h in (g, xform.jit(g)):
+            t = np.broadcast_to(ts, shape)
+            np.testing.assert_allclose(h(t), d * t, rtol=1e-14)
+            np.testing.assert_allclose(xform.linear_transpose(h, t)(t)[0], d * t, rtol=1e-14)
+            np.testing.assert_allclose(xform.grad(lambda t, h=h: (h(t) ** 2).sum())(t), 2 * d**2 * t, rtol=1e-14)
+    several = xform.vmap(lambda x, n: xform.linearize(xform.jit(lambda x: f(x, n)), x)[1])
+    pushes = several(np.array([1.0, 0.5]), np.array([2, 4]))
+    apply = lambda ts: xform.vmap(lambda p, t: p(t))(pushes, ts)  # noqa: E731
+    slopes = [slope(1.0, 2), slope(0.5, 4)]
+    np.testing.assert_allclose(apply(np.ones(2)), slopes, rtol=1e-14)
+    np.testing.assert_allclose(xform.linear_transpose(apply, np.ones(2))(np.ones(2))[0], slopes, rtol=1e-14)
+
+    def linearized(x):  # the derivative of a mapped linearization by the place where it was taken
+        return xform.vmap(xform.linearize(xform.jit(lambda x: f(x, 3)), x)[1])(np.ones(2)).sum()
+
+    difference = (slope(1 + 1e-5, 3) - slope(1 - 1e-5, 3)) / 1e-5
+    for g in (xform.grad(linearized), xform.jit(xform.grad(linearized))):
+        np.testing.assert_allclose(g(1.0), difference, rtol=1e-8)

@@ -490,13 +490,18 @@ def linear_call(
     return out_trees[0].unflatten(outs)
 
 
-def custom_gradient(fun: Callable[..., Any] | None = None) -> Any:
+def custom_gradient(
+    fun: Callable[..., Any] | None = None, *, with_logs: bool = False, remat: bool = False, with_accums: Any = None
+) -> Any:
     """A function that returns its value together with its pullback, as one with that derivative.
 
     Parameters
     ----------
     fun : ``(*args) -> (result, pullback)``, where ``pullback(cotangent)`` is a tuple of cotangents of the arguments
         (or a single one, if there is one argument)
+    with_logs, remat, with_accums : optional
+        Not supported: what the pullback returns besides cotangents, what it gets instead of residuals under
+        `checkpoint`, and references that it adds to. NotImplementedError if they are given.
 
     Examples
     --------
@@ -507,6 +512,9 @@ def custom_gradient(fun: Callable[..., Any] | None = None) -> Any:
     >>> float(square(2.0)), float(xform.grad(square)(2.0))
     (4.0, 6.0)
     """
+    for name, flag in {"with_logs": with_logs, "remat": remat, "with_accums": with_accums}.items():
+        if flag:
+            raise NotImplementedError(f"custom_gradient: {name} is not supported; see custom_vjp")
     if fun is None:
         return custom_gradient
     check_callable("custom_gradient", fun)

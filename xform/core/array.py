@@ -194,22 +194,25 @@ class ArrayImpl(Array):
             buffer = xla.copy_to_device(buffer, device)
         return buffer
 
-    def devices(self) -> set[Any]:
-        """The devices that hold the array; one in host memory is where it would be copied to."""
+    def _places(self) -> tuple[Any, ...]:
         from xform.backends import xla
 
         if (buffer := self._device_buffer()) is not None:
-            return set(xla.devices_of(buffer))
+            return xla.devices_of(buffer)
         device = state.default_device if self._device is None else self._device
-        return {xla.devices(device)[0] if device is None or isinstance(device, str) else device}
+        return (xla.devices(device)[0],) if device is None or isinstance(device, str) else (device,)
+
+    def devices(self) -> set[Any]:
+        """The devices that hold the array; one in host memory is where it would be copied to."""
+        return set(self._places())
 
     @property
     def device(self) -> Any:
         """The device that holds the array; ValueError if several do."""
-        found = self.devices()
+        found = self._places()
         if len(found) > 1:
             raise ValueError(f"this array of {self.aval} is spread over {len(found)} devices: see x.devices()")
-        return found.pop()
+        return found[0]
 
     def delete(self) -> None:
         """Free the memory; using the array afterwards is an error."""
@@ -281,7 +284,7 @@ class ArrayImpl(Array):
 
     def _is_far(self) -> bool:
         """Whether reading the values needs a transfer from an accelerator or from several devices."""
-        return self._host is None and any(d.platform != "cpu" for d in self.devices())
+        return self._host is None and any(d.platform != "cpu" for d in self._places())
 
     def item(self, *args: Any) -> Any:
         """The element as a Python scalar; with arguments, that of an index."""

@@ -13,7 +13,7 @@ from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.jaxpr import ClosedJaxpr, cached_on_jaxpr, eval_jaxpr
 from xform.core.trace import AxisFrame, Primitive, Trace, Tracer, extend_axis_env
-from xform.interpreters.forward import with_consts
+from xform.interpreters.forward import derived
 from xform.interpreters.staging import trace_to_closed
 
 
@@ -152,4 +152,4 @@ def batch_jaxpr(
 
     avals = [a.update(shape=(size, *a.shape)) if b else a for a, b in zip(closed.in_avals, batched, strict=True)]
     jaxpr, consts = trace_to_closed(program, avals, closed.jaxpr.name)
-    return with_consts(jaxpr, consts), batched_out
+    return derived(jaxpr, consts), batched_out

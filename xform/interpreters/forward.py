@@ -6,6 +6,7 @@ May import: `xform.core`, `interpreters.jet`, `interpreters.staging`, `interpret
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xform.core.errors import UnexpectedTracerError
 from xform.core.jaxpr import ClosedJaxpr, cached_on_jaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.jet import jet
@@ -111,7 +112,7 @@ def jvp_jaxpr(closed: ClosedJaxpr, nonzero: tuple[bool, ...]) -> tuple[ClosedJax
     order = len(nonzero) // max(1, len(avals))
     tangent_avals = [avals[i // order].to_tangent_aval() for i, nz in enumerate(nonzero) if nz]
     jaxpr, consts = trace_to_closed(program, [*avals, *tangent_avals], closed.jaxpr.name)
-    return with_consts(jaxpr, consts), nonzero_out
+    return derived(jaxpr, consts), nonzero_out
 
 
 def jvp_jaxpr_fixed(closed: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out: tuple[bool, ...]) -> ClosedJaxpr:
@@ -129,7 +130,7 @@ def jvp_jaxpr_fixed(closed: ClosedJaxpr, nonzero: tuple[bool, ...], nonzero_out:
             return [*outs, *[instantiate(t) for t, nz in zip(tangents, nonzero_out, strict=True) if nz]]
 
         fixed, consts = trace_to_closed(program, jaxpr.in_avals, closed.jaxpr.name)
-        closed.cache[key] = with_consts(fixed, consts)
+        closed.cache[key] = derived(fixed, consts)
     return closed.cache[key]
 
 
@@ -141,3 +142,15 @@ def with_consts(closed: ClosedJaxpr, consts: Sequence[Any]) -> ClosedJaxpr:
     jaxpr = closed.jaxpr
     jaxpr.constvars, jaxpr.invars = jaxpr.invars[:n], jaxpr.invars[n:]
     return ClosedJaxpr(jaxpr, consts)
+
+
+def derived(closed: ClosedJaxpr, consts: Sequence[Any]) -> ClosedJaxpr:
+    """`with_consts` for what is derived from a jaxpr, and kept with it: its constants must outlive all traces."""
+    for c in consts:
+        if isinstance(c, Tracer):
+            raise UnexpectedTracerError(
+                f"a rule of a function with custom derivatives or vmap, that {closed.jaxpr.name} calls, closes over a "
+                f"traced value of {c.aval}, in {c.transformations()}; make the value an argument of the function "
+                "(closure_convert does it)"
+            )
+    return with_consts(closed, consts)

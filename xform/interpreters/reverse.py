@@ -19,7 +19,7 @@ from xform.core.config import state
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_jaxpr, check_jaxpr, eval_jaxpr
 from xform.core.source import current as current_source
 from xform.core.trace import Primitive, Trace, Tracer
-from xform.interpreters.forward import split_tracers, with_consts
+from xform.interpreters.forward import derived, split_tracers
 from xform.interpreters.marks import marks_of, passed_on
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero, zero_of
@@ -381,7 +381,7 @@ def linearize_jaxpr(
     linear = ClosedJaxpr(Jaxpr([], linear.constvars + linear.invars, linear.outvars, linear.eqns, closed.jaxpr.name))
     if state.enable_checks:
         check_jaxpr(linear.jaxpr)
-    return LinearizedJaxpr(with_consts(jaxpr, consts), linear, split["nonzero_out"], split["residuals"])
+    return LinearizedJaxpr(derived(jaxpr, consts), linear, split["nonzero_out"], split["residuals"])
 
 
 def transpose_jaxpr(
@@ -424,4 +424,4 @@ def _transpose_jaxpr(
     known_avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
     ct_avals = [a.strong for a, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz]
     jaxpr, consts = trace_to_closed(program, [*known_avals, *ct_avals], closed.jaxpr.name)
-    return with_consts(jaxpr, consts), nonzero_out
+    return derived(jaxpr, consts), nonzero_out

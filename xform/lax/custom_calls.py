@@ -6,7 +6,7 @@ function is traced to a jaxpr only when the operation becomes part of one.
 A pullback is linear in its cotangent, hence determines the pushforward, its transpose. So a function that has only a
 rule for reverse mode has forward mode too, if the rule's backward function can be transposed.
 
-May import: `xform.core`, `xform.interpreters`, `lax.shapes`, `lax.reductions`.
+May import: `xform.core`, `xform.interpreters`, `lax.calls`, `lax.shapes`, `lax.reductions`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
+from xform.core.errors import UnexpectedTracerError
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters import batching, forward, host
 from xform.interpreters.reverse import Tape, transpose_jaxpr
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
+from xform.lax.calls import jit_p
 from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import moveaxis
 
@@ -63,7 +65,7 @@ class CustomCall(Primitive):
             return apply(call, args)
         if isinstance(trace, StagingTrace) and not isinstance(call, ClosedJaxpr):
             call, consts = trace_to_closed(call, [get_aval(a) for a in args], params["name"])
-            args, n_consts = (*consts, *args), len(consts)
+            return self.bind(*consts, *args, call=call, n_consts=len(consts), **params)  # which may be of another trace
         outs: list[Any] = trace.process(self, args, {"call": call, "n_consts": n_consts, **params})
         for out in outs:  # a rule that used what it closed over gives results of this very interpretation
             primal = getattr(out, "primal", None)
@@ -86,6 +88,17 @@ def _closed_over(what: str, name: str) -> NotImplementedError:
         f"{what} function {name} closes over a value that is being differentiated, for which it has no rule; "
         "make the value an argument (closure_convert does it)"
     )
+
+
+def _run_rule(what: str, name: str, rule: Callable[..., Any], *args: Any) -> Any:
+    """Run a rule, which may be long after the function was traced."""
+    try:
+        return rule(*args)
+    except UnexpectedTracerError as error:
+        raise UnexpectedTracerError(
+            f"{what} function {name}: its rule is needed after the trace of a value that it closes over has ended; "
+            f"make the value an argument (closure_convert does it), or in reverse mode a residual\n{error}"
+        ) from None
 
 
 def _batched(
@@ -135,7 +148,7 @@ def _jvp_call_jvp(
     if all(is_zero(t) for t in ts):
         outs = custom_jvp_call_p.bind(*primals, call=call, n_consts=n_consts, jvp=jvp, name=name)
         return outs, [zero_of(o) for o in outs]
-    return jvp(primals[n_consts:], ts[n_consts:])
+    return _run_rule("custom_jvp", name, jvp, primals[n_consts:], ts[n_consts:])
 
 
 def _jvp_call_batch(
@@ -213,14 +226,14 @@ def _vjp_call_jvp(
     if not any(perturbed):
         outs = custom_vjp_call_p.bind(*primals, call=call, n_consts=n_consts, fwd=fwd, bwd=bwd, name=name)
         return outs, [zero_of(o) for o in outs]
-    outs, residuals, structure = fwd(primals[n_consts:], perturbed)
+    outs, residuals, structure = _run_rule("custom_vjp", name, fwd, primals[n_consts:], perturbed)
     zeros = [zero_of(o) for o in outs]
     differentiable = [get_aval(o).inexact for o in outs]
     tangents = iter(
         custom_linear_p.bind(
             *residuals,
             *[t for t in ts if not is_zero(t)],
-            bwd=lambda res, cts: bwd(structure, res, cts),
+            bwd=lambda res, cts: _run_rule("custom_vjp", name, bwd, structure, res, cts),
             perturbed=perturbed,
             out_avals=tuple(get_aval(o).to_tangent_aval() for o in outs),
             name=name,
@@ -340,17 +353,25 @@ custom_linear_p.transpose = _linear_transpose
 # latter.
 
 
-def _linear_call_jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
-    """The function of the tangents; of those of residuals, the derivative of the function."""
-    n = params["n_consts"] + params["n_residuals"]
-    outs = custom_linear_call_p.bind(*primals, **params)
-    tangents: list[Any] = [zero_of(o) for o in outs]
-    if not all(is_zero(t) for t in ts[n:]):
-        tangents = custom_linear_call_p.bind(*primals[:n], *map(instantiate, ts[n:]), **params)
-    if not all(is_zero(t) for t in ts[:n]):
-        _, more = forward.jvp(lambda *xs: apply(params["call"], [*xs, *primals[n:]]), primals[:n], ts[:n])
-        tangents = [add_tangents(t, m) for t, m in zip(tangents, more, strict=True)]
-    return outs, tangents
+def _linear_call_derivative(rule: str) -> Callable[..., Any]:
+    """The function of the tangents, and in the direction of residuals the derivative of a call of the function."""
+
+    def derive(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
+        n = params["n_consts"] + params["n_residuals"]
+        outs = custom_linear_call_p.bind(*primals, **params)
+        tangents: list[Any] = [zero_of(o) for o in outs]
+        if not all(is_zero(t) for t in ts[n:]):
+            tangents = custom_linear_call_p.bind(*primals[:n], *map(instantiate, ts[n:]), **params)
+        if not all(is_zero(t) for t in ts[:n]):
+            closed, consts = trace_to_closed(
+                lambda *xs: apply(params["call"], xs), [get_aval(p) for p in primals], params["name"]
+            )
+            directions = [*map(zero_of, consts), *ts[:n], *map(zero_of, primals[n:])]
+            _, more = getattr(jit_p, rule)([*consts, *primals], directions, jaxpr=closed, name=params["name"])
+            tangents = [add_tangents(t, m) for t, m in zip(tangents, more, strict=True)]
+        return outs, tangents
+
+    return derive
 
 
 def _linear_call_transpose(
@@ -398,7 +419,8 @@ def _linear_call_batch(
 
 
 custom_linear_call_p = CustomCall("linear_call", on_tape=True)
-custom_linear_call_p.jvp = _linear_call_jvp
+custom_linear_call_p.jvp = _linear_call_derivative("jvp")
+custom_linear_call_p.linearize = _linear_call_derivative("linearize")
 custom_linear_call_p.push = lambda primals, ts, *, call, **params: forward.push(
     lambda *xs: apply(call, xs), primals, ts
 )

@@ -55,13 +55,13 @@ one_minus_square_p = elementwise(
 
 
 def _sqrt_jet(trace: JetTrace, x: Series) -> Series:
-    """From ``y y = x``. At 0 it gives infinities with the signs of the limits."""
+    """From ``y y = x``. At 0 it gives infinities with the signs of the limits, but 0 where x doesn't change."""
 
     def coefficient(_: int, k: int) -> Any:
         found, rest = pairs(y, y, k, 1, k), x[k]
         if found:
             rest = add_tangents(rest, neg_p.bind(sum_of_products(found)))
-        return rest if is_zero(rest) else div_p.bind(rest, mul_p.bind(y[0], constant(y[0], 2)))
+        return rest if is_zero(rest) else zero_product_p.bind(rest, div_p.bind(constant(y[0], 0.5), y[0]))
 
     y = results(sqrt_p, [x], {}, coefficient)
     return y

@@ -439,12 +439,14 @@ def full(
     numpy_only("full", order, like)
     shape = shape_argument("full", shape)
     scalar = isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic)
-    value = array_of("full", fill_value, "fill_value")
-    dtype = dtype_argument("full", dtype) or dtypes.dtype(fill_value if scalar else value)
+    value = fill_value if scalar else array_of("full", fill_value, "fill_value")
+    dtype = dtype_argument("full", dtype) or dtypes.dtype(value)
+    if scalar:
+        value = ArrayImpl(to_dtype("full", value, dtype))
     aligned = zip(value.shape[::-1], shape[::-1], strict=False)
     if value.ndim > len(shape) or any(n not in (1, m) for n, m in aligned):
         raise ShapeError(f"numpy.full: could not broadcast input array {shown(value)} into shape {shape}")
-    value = ArrayImpl(to_dtype("full", fill_value, dtype)) if scalar else convert(value, dtype)
+    value = convert(value, dtype)
     if state.fast and type(value) is ArrayImpl:
         out: Any = ArrayImpl(np.full(shape, value._value(), dtype))
     else:

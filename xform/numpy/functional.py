@@ -18,9 +18,10 @@ from xform.core.errors import api_boundary
 from xform.lax.control_flow import scan
 from xform.lax.shapes import squeeze_p
 from xform.lax.slicing import slice_in_dim
-from xform.numpy import manipulation
+from xform.numpy import elementwise, manipulation, products
 from xform.numpy import reductions as rd
 from xform.numpy.elementwise import where as choose
+from xform.numpy.fast import with_keywords
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import (
     ShapeError,
@@ -28,6 +29,7 @@ from xform.numpy.promotion import (
     broadcast_shapes_of,
     canonical_axes,
     canonical_axis,
+    dtype_argument,
     no_out,
     shown,
 )
@@ -54,15 +56,23 @@ def _argument(x: Any, name: str) -> Any:
 
 
 def vectorize(
-    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
-) -> Callable[..., Any]:
+    pyfunc: Callable[..., Any] | None = None, otypes: Any = None, doc: str | None = None,
+    excluded: Collection[int | str] | None = None, cache: bool = False, signature: str | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """Make a function of scalars, or of arrays of a few axes, work on arrays of any rank, with broadcasting.
 
     Differs from NumPy: `pyfunc` is called once, with traced arguments, which stand for all elements.
 
     Parameters
     ----------
+    pyfunc : callable, optional
+        Without it, the result is a decorator.
+    otypes : string of type codes, or list of dtypes, optional
+        To which results are converted; by default they keep theirs.
+    doc : str, optional
+        The docstring, by default that of `pyfunc`.
     excluded : positions and names of arguments that are handed on as they are
+    cache : accepted as in NumPy, where it saves a call; here the function is called once anyway
     signature : str, optional
         The axes that the function itself sees and returns, for instance ``'(n,m),(m)->(n)'`` for a matrix times a
         vector; by default scalars.
@@ -74,6 +84,11 @@ def vectorize(
     >>> norms(xnp.array([[3.0, 4.0], [6.0, 8.0]])).tolist()
     [5.0, 10.0]
     """
+    if pyfunc is None:
+        options = {"otypes": otypes, "doc": doc, "excluded": excluded, "cache": cache, "signature": signature}
+        return functools.partial(vectorize, **options)
+    excluded = frozenset() if excluded is None else excluded
+    types = None if otypes is None else [dtype_argument("vectorize", t) for t in otypes]
     if any(not isinstance(e, int | str) for e in excluded):
         raise TypeError(f"numpy.vectorize: excluded must be positions and names of arguments, got {excluded!r}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
@@ -95,9 +110,19 @@ def vectorize(
 
         values = [_argument(args[i], f"{i + 1}") for i in mapped]
         values += [_argument(kwargs[k], k) for k in named]
-        return _broadcast_map(call, values, parsed)
+        out = _broadcast_map(call, values, parsed)
+        return out if types is None else _of_types(out, types)
 
+    vectorized.__doc__ = pyfunc.__doc__ if doc is None else doc
     return vectorized
+
+
+def _of_types(out: Any, types: Sequence[Any]) -> Any:
+    outs = out if isinstance(out, tuple) else (out,)
+    if len(outs) != len(types):
+        raise ValueError(f"numpy.vectorize: otypes names {len(types)} results, the function returned {len(outs)}")
+    outs = tuple(x.astype(t) for x, t in zip(outs, types, strict=True))
+    return outs if isinstance(out, tuple) else outs[0]
 
 
 def _broadcast_map(function: Callable[..., Any], args: Sequence[Array], parsed: Any) -> Any:
@@ -198,7 +223,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
 
 class _UfuncType(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        return type.__instancecheck__(cls, x) or (hasattr(x, "accumulate") and hasattr(x, "nin"))
+        return type.__instancecheck__(cls, x) or (hasattr(x, "nin") and hasattr(x, "identity"))
 
 
 class ufunc(metaclass=_UfuncType):
@@ -222,15 +247,14 @@ class ufunc(metaclass=_UfuncType):
         if not callable(func):
             raise TypeError(f"numpy.frompyfunc: func must be callable, got {func!r}")
         self._call = call or vectorize(func)
-        self.nin, self.nout, self.nargs, self.identity = nin, nout, nargs or nin, identity
+        self.nin, self.nout, self.nargs, self.identity = nin, nout, nargs or nin + nout, identity
         self.__name__: str = name if name is not None else getattr(func, "__name__", "ufunc")
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
         """Apply to arrays, with broadcasting."""
-        no_out(self.__name__, out)
-        if where is not None:
-            raise NotImplementedError(f"numpy.{self.__name__}: where is not supported; use xform.numpy.where")
+        if not (out is where is None):
+            return with_keywords(self, self.__name__, out, where, None, *args)
         if len(args) != self.nin:
             raise TypeError(f"numpy.{self.__name__} takes {self.nin} arguments, got {len(args)}")
         return self._call(*args)
@@ -304,6 +328,11 @@ def reduce(
             f"numpy.{name}: reduction operation {function.__name__!r} does not have an identity, so to use a where "
             f"mask one has to specify 'initial', for {shown(a)}"
         )
+    if len(axes) > 1 and function.__name__ in _ORDERED:
+        raise ValueError(
+            f"numpy.{name}: reduction operation {function.__name__!r} is not reorderable, so at most one axis may be "
+            f"specified, got {axes}"
+        )
     order = (*axes, *(d for d in range(a.ndim) if d not in axes))
 
     def rows(x: Array) -> Array:
@@ -317,6 +346,14 @@ def reduce(
         )
     result = _fold(function, rows(a), start, None if mask is None else rows(mask))
     return manipulation.expand_dims(result, axes) if keepdims else result
+
+
+# Whose results depend on the order of the elements.
+_ORDERED = frozenset([
+    "subtract", "divide", "floor_divide", "remainder", "fmod", "power", "float_power", "arctan2", "copysign",
+    "nextafter", "heaviside", "left_shift", "right_shift", "ldexp", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal",
+])  # fmt: skip
 
 
 def _result_dtype(function: Any, a: Array) -> Any:
@@ -444,6 +481,12 @@ def install(functions: dict[str, Any]) -> None:
         function.accumulate = _bound(accumulate, function) if cumulation is None else _cumulation(function, cumulation)
         for method in (outer, at, reduceat):
             setattr(function, method.__name__, _bound(method, function))
+    others = dict.fromkeys(("modf", "frexp"), (1, 2)) | {"divmod": (2, 2)}
+    others |= dict.fromkeys(("matmul", "vecdot", "matvec", "vecmat"), (2, 1))
+    for name, (nin, nout) in others.items():
+        function = getattr(elementwise if nout == 2 else products, name)
+        function.nin, function.nout, function.nargs, function.identity = nin, nout, nin + nout, None
+    elementwise.divmod.outer = _bound(outer, elementwise.divmod)  # type: ignore[attr-defined]
 
 
 def _bound(method: Callable[..., Any], function: Any) -> Callable[..., Any]:

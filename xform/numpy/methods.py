@@ -31,6 +31,7 @@ from xform.numpy import (
     ufuncs,
 )
 from xform.numpy.fast import OPERANDS, binary_operators
+from xform.numpy.promotion import cast_all, numpy_only
 
 # ---- Operators ---------------------------------------------------------------------------------------------
 
@@ -115,8 +116,14 @@ def _transpose(self: Array, *axes: Any) -> Array:
 
 
 @api_boundary
-def _astype(self: Array, dtype: Any, copy: bool = False, device: Any = None) -> Array:
-    """Convert to another dtype."""
+def _astype(
+    self: Array, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True, copy: bool = False,
+    *, device: Any = None,
+) -> Array:  # fmt: skip
+    """Convert to another dtype, if `casting` allows it."""
+    if order != "K" or casting != "unsafe":
+        numpy_only("astype", order)
+        cast_all("astype", [self], dtypes.check_user_dtype(dtype, "astype"), casting)
     return creation.astype(self, dtype, copy=copy, device=device)
 
 
@@ -191,15 +198,15 @@ def _flat(self: Array) -> Iterator[Array]:
 
 
 @api_boundary
-def _compress(self: Array, condition: Any, axis: int | None = None) -> Array:
+def _compress(self: Array, condition: Any, axis: int | None = None, out: None = None) -> Array:
     """The slices along an axis, or elements, where a condition holds."""
-    return searching.compress(condition, self, axis)
+    return searching.compress(condition, self, axis, out)
 
 
 @api_boundary
-def _copy(self: Array) -> Array:
+def _copy(self: Array, order: Any = "C") -> Array:
     """A copy, with memory of its own."""
-    return creation.copy(self)
+    return creation.copy(self, order)
 
 
 # NumPy's methods that are functions with the array as first argument.

@@ -44,10 +44,12 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """The n-th differences of neighbours along an axis, with values put in front and behind before."""
     a, n = array_of("diff", a), operator.index(n)
     if n < 0:
-        raise ValueError(f"numpy.diff: n must not be negative, got {n}")
+        raise ValueError(f"numpy.diff: order must be non-negative but got {n}")
     if not a.ndim:
-        raise ValueError("numpy.diff: a must have at least one axis")
+        raise ValueError(f"numpy.diff: requires input that is at least one dimensional, got {shown(a)}")
     axis = canonical_axis("diff", axis, a)
+    if not n:
+        return a
     parts = [a]
     for where_, x in (("front", prepend), ("back", append)):
         if x is None:
@@ -73,10 +75,21 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     ary = manipulation.ravel(array_of("ediff1d", ary, "ary"))
     parts = [ary[1:] - ary[:-1]]
     if to_begin is not None:
-        parts.insert(0, convert(manipulation.ravel(array_of("ediff1d", to_begin, "to_begin")), ary.dtype))
+        parts.insert(0, _end(ary, to_begin, "to_begin"))
     if to_end is not None:
-        parts.append(convert(manipulation.ravel(array_of("ediff1d", to_end, "to_end")), ary.dtype))
+        parts.append(_end(ary, to_end, "to_end"))
     return concatenate(parts)
+
+
+def _end(ary: Array, values: Any, arg: str) -> Array:
+    values = array_of("ediff1d", values, arg)
+    weak = values.weak_type and values.dtype.kind in "iu"
+    if not (weak or dtypes.can_cast(values.dtype, ary.dtype, "same_kind")):
+        raise TypeError(
+            f"numpy.ediff1d: dtype of {arg} must be compatible with input ary under the same_kind rule, got "
+            f"{shown(values)} for {shown(ary)}"
+        )
+    return convert(manipulation.ravel(values), ary.dtype)
 
 
 @api_boundary
@@ -91,7 +104,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
     Returns
     -------
-    Array for one axis, else a list with one per axis
+    Array for one axis, else a tuple with one per axis
     """
     f = array_of("gradient", f, "f")
     (f,) = promote_inexact("gradient", f)
@@ -99,16 +112,22 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if edge_order not in (1, 2):
         raise ValueError(f"numpy.gradient: edge_order must be 1 or 2, got {edge_order}")
     if len(varargs) not in (0, 1, len(axes)):
-        raise TypeError(f"numpy.gradient: needs no spacing, one, or one per axis ({len(axes)}), got {len(varargs)}")
+        raise TypeError(
+            f"numpy.gradient: invalid number of arguments: takes no spacing, one, or one per axis ({len(axes)}), "
+            f"got {len(varargs)}"
+        )
     spacings = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
     out = [_gradient(f, d, h, edge_order) for d, h in zip(axes, spacings, strict=True)]
-    return out[0] if len(out) == 1 else out
+    return out[0] if len(out) == 1 else tuple(out)
 
 
 def _gradient(f: Array, axis: int, spacing: Any, edge_order: int) -> Array:
     n = f.shape[axis]
     if n < edge_order + 1:
-        raise ValueError(f"numpy.gradient: needs at least {edge_order + 1} elements along axis {axis}, got {shown(f)}")
+        raise ValueError(
+            f"numpy.gradient: shape of array too small to calculate a numerical gradient, at least {edge_order + 1} "
+            f"elements are required along axis {axis}, got {shown(f)}"
+        )
 
     def part(start: int, stop: int) -> Array:
         return slice_in_dim(f, start, stop, axis=axis)
@@ -187,6 +206,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     integer = dtypes.kinds[p.dtype] in "iu" and isinstance(period, int)
     if not integer:
         (p,) = promote_inexact("unwrap", p)
+    if not p.shape[axis]:
+        return p
     half = period // 2 if integer else period / 2
     step = diff(p, axis=axis)
     wrapped = (step + half) % period - half
@@ -196,7 +217,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
     )
     first = slice_in_dim(p, 0, 1, axis=axis)
     rest = slice_in_dim(p, 1, p.shape[axis], axis=axis) + reductions.cumsum(correction, axis)
-    return concatenate([first, rest], axis) if p.shape[axis] else p
+    return concatenate([first, rest], axis)
 
 
 # ---- Interpolation -----------------------------------------------------------------------------------------
@@ -218,17 +239,20 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     [3.0, 4.0]
     """
     x, xp, fp = array_of("interp", x, "x"), array_of("interp", xp, "xp"), array_of("interp", fp, "fp")
-    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size:
-        raise ValueError(
-            f"numpy.interp: xp and fp must be vectors of one length, at least 1, got {shown(xp)} and {shown(fp)}"
-        )
+    for wrong, what in (
+        (xp.ndim != 1 or fp.ndim != 1, "xp and fp must be one-dimensional"),
+        (xp.shape != fp.shape, "fp and xp are not of the same length"),
+        (not xp.size, "array of sample points is empty"),
+    ):
+        if wrong:
+            raise ValueError(f"numpy.interp: {what}, got xp {shown(xp)} and fp {shown(fp)}")
     x, xp = (strong(array_of("interp", v)) for v in promote_inexact("interp", x, xp))
     (fp,) = promote_inexact("interp", fp)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         raise TypeError(f"numpy.interp: x and xp must be real, got {shown(x)} and {shown(xp)}")
     if period is not None:
         if is_concrete(period) and period == 0:
-            raise ValueError("numpy.interp: period must not be 0")
+            raise ValueError("numpy.interp: period must be a non-zero value, got 0")
         period = ufuncs.absolute(period)
         x, xp = x % period, xp % period
         order = xp.argsort()
@@ -250,7 +274,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
             out = where(x < xp[0], fp[0] if left is None else left, out)
         if not (isinstance(right, str) and right == "extrapolate"):
             out = where(x > xp[-1], fp[-1] if right is None else right, out)
-    return where(ufuncs.isnan(x), out.dtype.type(np.nan), out)
+    return out if n == 1 else where(ufuncs.isnan(x), out.dtype.type(np.nan), out)  # as NumPy does
 
 
 # ---- Convolution -------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from xform.numpy.promotion import array_of, concrete, is_concrete, promote, prom
 def _vectors(name: str, *args: Any) -> list[Array]:
     arrays = [manipulation.atleast_1d(array_of(name, x)) for x in args]
     if any(a.ndim != 1 for a in arrays):
-        raise ValueError(f"numpy.{name}: coefficients must be a vector, got {', '.join(map(shown, arrays))}")
+        raise ValueError(f"numpy.{name}: coefficients must be a rank-1 array, got {', '.join(map(shown, arrays))}")
     return [array_of(name, x) for x in promote(name, *arrays)]
 
 
@@ -125,7 +125,7 @@ def polyder(p: Any, m: int = 1) -> Array:
     (p,) = _vectors("polyder", p)
     m = operator.index(m)
     if m < 0:
-        raise ValueError(f"numpy.polyder: m must not be negative, got {m}")
+        raise ValueError(f"numpy.polyder: order of derivative must be positive (see polyint), got {m}")
     for _ in range(m):
         n = p.size
         p = p[:-1] * np.arange(n - 1, 0, -1) if n else p
@@ -139,10 +139,12 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Array:
     (p,) = promote_inexact("polyint", p)
     m = operator.index(m)
     if m < 0:
-        raise ValueError(f"numpy.polyint: m must not be negative, got {m}")
+        raise ValueError(f"numpy.polyint: order of integral must be positive (see polyder), got {m}")
     constants = manipulation.atleast_1d(array_of("polyint", 0 if k is None else k, "k"))
     if constants.size not in (1, m):
-        raise ValueError(f"numpy.polyint: k must be one constant, or {m}, got {shown(constants)}")
+        raise ValueError(
+            f"numpy.polyint: k must be a scalar or a rank-1 array of length 1 or {m}, got {shown(constants)}"
+        )
     constants = manipulation.broadcast_to(constants, (m,))
     for i in range(m):
         n = p.size
@@ -159,8 +161,10 @@ def poly(seq_of_zeros: Any) -> Array:
 
         zeros_ = eigvals(zeros_)
     if zeros_.ndim != 1:
-        raise ValueError(f"numpy.poly: needs a vector or a square matrix, got {shown(zeros_)}")
+        raise ValueError(f"numpy.poly: input must be 1d or non-empty square 2d array, got {shown(zeros_)}")
     (zeros_,) = promote_inexact("poly", zeros_)
+    if not zeros_.size:
+        return ones(())  # as NumPy has it
     out = lax_full((1,), 1, zeros_.dtype)
     for zero in manipulation.unstack(zeros_):
         out = convolve(out, concatenate([lax_full((1,), 1, zeros_.dtype), manipulation.reshape(-zero, (1,))]))
@@ -194,18 +198,26 @@ def polyfit(
     from xform.numpy import linalg
 
     order = operator.index(deg) + 1
-    x, y = (strong(array_of("polyfit", v)) for v in promote_inexact("polyfit", x, y))
-    if order < 1 or x.ndim != 1 or not x.size or y.ndim not in (1, 2) or y.shape[0] != x.shape[0]:
-        raise ValueError(
-            f"numpy.polyfit: needs deg >= 0, x of shape (M,) and y of (M,) or (M, K), got {deg}, {shown(x)}, {shown(y)}"
-        )
+    x, y = (strong(promote_inexact("polyfit", array_of("polyfit", v, arg))[0]) for v, arg in ((x, "x"), (y, "y")))
+    if order < 1:
+        raise ValueError(f"numpy.polyfit: expected deg >= 0, got {deg}")
+    for wrong, what in (
+        (x.ndim != 1, "expected 1D vector for x"),
+        (not x.size, "expected non-empty vector for x"),
+        (y.ndim not in (1, 2), "expected 1D or 2D array for y"),
+        (y.shape[:1] != x.shape, "expected x and y to have same length"),
+    ):
+        if wrong:
+            raise TypeError(f"numpy.polyfit: {what}, got x {shown(x)} and y {shown(y)}")
     if rcond is None:
         rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
     lhs, rhs = vander(x, order), y
     if w is not None:
         w = convert(array_of("polyfit", w, "w"), x.dtype)
         if w.shape != x.shape:
-            raise ValueError(f"numpy.polyfit: w must have the shape of x, {x.shape}, got {shown(w)}")
+            raise TypeError(
+                f"numpy.polyfit: expected w and y to have the same length, got w {shown(w)} and y {shown(y)}"
+            )
         lhs = lhs * w[:, None]
         rhs = rhs * (w[:, None] if rhs.ndim == 2 else w)
     scale = ufuncs.sqrt((lhs * lhs).sum(0))
@@ -220,7 +232,10 @@ def polyfit(
         factor: Any = 1
     else:
         if x.shape[0] <= order:
-            raise ValueError(f"numpy.polyfit: a covariance needs more than {order} points, got {x.shape[0]}")
+            raise ValueError(
+                f"numpy.polyfit: the number of data points must exceed order to scale the covariance matrix, got "
+                f"{x.shape[0]} points and {order} coefficients"
+            )
         factor = residuals / (x.shape[0] - order)
     if y.ndim == 1:
         return c, base * factor
@@ -233,6 +248,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 
     With ``strip_zeros=True`` coefficients that vanish at both ends are removed first, for which they must be known;
     else zeros that belong to vanishing first coefficients are NaN.
+
+    Differs from NumPy: the zeros are complex numbers also if all of them are real.
     """
     (p,) = _vectors("roots", p)
     (p,) = promote_inexact("roots", p)

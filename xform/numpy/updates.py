@@ -37,6 +37,7 @@ from xform.numpy.index_plans import (
     Plan,
     axes_used,
     check_mask,
+    holds_tracer,
     plan_of,
     traced_mask,
 )
@@ -181,7 +182,8 @@ def _method(name: str, doc: str, update_name: str | None = None) -> Any:
             if mode is None and wrap_negative_indices and state.fast and type(x) is ArrayImpl and not x._weak:
                 index = self.index
                 host = (index,) if type(index) is int else host_index(index)
-                if host is not None and x.dtype.kind in kinds and not isinstance(values, Tracer):
+                traced = isinstance(values, Tracer) or (type(values) in (list, tuple) and holds_tracer(values))
+                if host is not None and x.dtype.kind in kinds and not traced:
                     try:
                         return _update_host(x, host[0], values, ufunc)
                     except (IndexError, ValueError):

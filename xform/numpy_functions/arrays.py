@@ -115,6 +115,12 @@ class Value:
             )
         return value
 
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
     def __format__(self, spec: str) -> str:
         value = self.read()
         return str(self) if isinstance(value, Tracer) else format(value, spec)
@@ -199,6 +205,8 @@ class NumpyArray(Value):
             window = Window(memory, index)
             window.seen, window.cached = value, out
             return NumpyArray(window)
+        if simple and type(memory) is Buffer and value.ndim == (1 if type(index) is int else len(index)):
+            return lift(value[index])
         return self._part(index)
 
     @api_boundary
@@ -373,6 +381,8 @@ def leave(x: Any) -> Any:
     """What is seen outside of a value that a NumPy function returns."""
     if isinstance(x, Value):
         return x.export()
+    if type(x) is np.ndarray and x.dtype in dtypes.kinds:
+        return xnp.array(x)
     return own(x) if isinstance(x, np.ndarray | np.generic) and x.dtype in dtypes.kinds else x
 
 

@@ -5,13 +5,15 @@ within the function would need it rebuilt; so what the function can reach is sea
 the names in its code, in the module and the closure, and in all functions and classes of the user's among them. When in
 doubt it is rebuilt.
 
-May import: `xform.core`.
+May import: `numpy_functions.arrays`, `xform.core`.
 """
 
 import dis
 import functools
 import sys
+import threading
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +23,7 @@ from xform.core import tree
 from xform.core.array import ArrayImpl
 from xform.core.config import state
 from xform.core.errors import PACKAGE
+from xform.numpy_functions.arrays import OUTSIDE, leave_all
 
 #: What isn't there.
 MISSING = object()
@@ -101,6 +104,8 @@ class Reach:
         return module is None or module.split(".")[0] in _HARMLESS
 
     def _function(self, function: types.FunctionType) -> Iterable[Any] | None:
+        if function in wrappers:
+            return (function.__wrapped__,)  # type: ignore[attr-defined]
         code = function.__code__
         if code.co_filename.startswith(PACKAGE):
             return None
@@ -155,6 +160,74 @@ def content_of(cell: types.CellType) -> Any:
         return MISSING
 
 
+#: All that `numpy_function` returned.
+wrappers: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+_NOTHING: tuple[Callable[[], Any], Reach | None] = (lambda: MISSING), None
+
+
+class _Thread(threading.local):
+    evaluating = False  # a NumPy function as it is: those that it calls are called as they are, too
+
+
+thread = _Thread()
+
+
+class Evaluation:
+    """Which calls of a function are evaluated as they are; parameters as in `Reach`."""
+
+    def __init__(self, root: Callable[..., Any], owns: Callable[[str], bool]):
+        self.root, self.owns = root, owns
+        self._reaches: dict[int, tuple[Callable[[], Any], Reach | None]] = {}
+
+    def is_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether this call is."""
+        if state.trace is not None or state.level:
+            return False
+        if thread.evaluating:
+            return True
+        if self._transforms(self.root):
+            return False
+        return all(map(self._is_plain, args)) and (not kwargs or all(map(self._is_plain, kwargs.values())))
+
+    def _transforms(self, x: Any) -> bool:
+        """Whether a function or a class, which is looked into once, reaches this library."""
+        owner, reach = self._reaches.get(id(x), _NOTHING)
+        if owner() is not x or reach is None or not reach.is_current():
+            reach = Reach(x, self.owns)
+            # A bound method is made anew whenever it is asked for; that of the root stays.
+            owner = (lambda: x) if x is self.root else weakref.ref(x)
+            self._reaches[id(x)] = owner, reach
+        return reach.transforms
+
+    def _is_plain(self, x: Any) -> bool:
+        kind = type(x)
+        if kind is np.ndarray or kind is ArrayImpl or kind is float or isinstance(x, _ATOMS):
+            return True
+        if kind is list or kind is tuple:
+            return all(map(self._is_plain, x))
+        if kind is dict:
+            return all(map(self._is_plain, x.values()))
+        if kind is types.FunctionType:
+            return not self._transforms(x)
+        if not callable(x) and type(getattr(x, "__dict__", None)) is dict:
+            return not self._transforms(kind) and not Reach(list(vars(x).values()), self.owns).transforms
+        return not Reach(x, self.owns).transforms
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Evaluate a call of which `is_plain` holds."""
+        if thread.evaluating:
+            return self.root(*args, **kwargs)
+        thread.evaluating = True
+        try:
+            return leave_all(self.root(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()}))
+        except ValueError as error:
+            if "read-only" in str(error):
+                error.add_note(f"numpy_function: is it {OUTSIDE}? Make a copy first: `x = x.copy()`")
+            raise
+        finally:
+            thread.evaluating = False
+
+
 def plain(x: Any) -> Any:
     """An argument as the function itself takes it: an ndarray that can't be written, a scalar; or as it is."""
     if type(x) is ArrayImpl:
@@ -165,20 +238,3 @@ def plain(x: Any) -> Any:
         x.flags.writeable = False
         return x
     return tree.map(plain, x) if type(x) in (list, tuple, dict) else x
-
-
-def is_plain(args: Iterable[Any], owns: Callable[[str], bool]) -> bool:
-    """Whether arguments are neither traced nor lead to this library."""
-    for x in args:
-        kind = type(x)
-        if kind is list or kind is tuple or kind is dict:
-            if not is_plain(x.values() if kind is dict else x, owns):
-                return False
-        elif kind is not ArrayImpl and not isinstance(x, _ATOMS) and Reach(x, owns).transforms:
-            return False
-    return True
-
-
-def nothing_is_traced() -> bool:
-    """Whether no transformation is under way in this thread."""
-    return state.trace is None and state.level == 0

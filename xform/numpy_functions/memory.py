@@ -46,7 +46,7 @@ def constant(value: np.ndarray, foreign: bool = False) -> Array:
             f"numpy_function: an array of dtype {value.dtype} can't hold or meet traced values; use a dtype of numbers"
         )
     if state.trace is not None and value.size > 1 and (first := value.flat[0]) == first and (value == first).all():
-        return xnp.full(value.shape, first, value.dtype)
+        return xnp.full(value.shape, first, dtypes.canonicalize_dtype(value.dtype))
     return own(value) if foreign else ArrayImpl(host_value(value))
 
 
@@ -98,6 +98,10 @@ class Memory:
         """The elements now as an `Array`."""
         value = self.read()
         return value if isinstance(value, Array) else constant(value, self.lend())
+
+    def combine(self, method: str, value: Any) -> bool:
+        """An operator in place, as a method of ``x.at[index]``; False if it has to be read, combined and written."""
+        return False
 
     def write(self, index: Any, value: Any) -> None:
         """``memory[index] = value``."""
@@ -160,7 +164,7 @@ class Buffer(Memory):
     def layout(self) -> np.ndarray | None:
         if type(self.value) is np.ndarray:
             return self.value
-        return np.empty(self.value.shape, self.value.dtype) if self.in_order else None
+        return np.zeros(self.value.shape, self.value.dtype) if self.in_order else None
 
 
 class View(Memory):
@@ -255,6 +259,18 @@ class Window(View):
         (a, places, axes), (b, others, other_axes) = self.resolved(), other.resolved()
         same = a is b and axes == other_axes
         return same and all(p is q or (is_concrete((p, q)) and p == q) for p, q in zip(places, others, strict=True))
+
+    def combine(self, method: str, value: Any) -> bool:
+        memory, places, axes = self.resolved()
+        x = memory.read()
+        straight = list(axes) == [k for k, p in enumerate(places) if type(p) is range]
+        if type(memory) is not Buffer or not straight or type(x) is np.ndarray or x.dtype.kind not in "fc":
+            return False
+        if type(value) not in (int, float) and value.dtype != x.dtype:
+            return False
+        self.check()
+        memory.assign(getattr(x.at[_index_of(places, x.shape)], method)(value))
+        return True
 
     def write(self, index: Any, value: Any) -> None:
         if type(self.read()) is np.ndarray and is_concrete((value, index)):

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from xform.core.array import Array
-from xform.numpy_functions.arrays import NumpyArray, Value
+from xform.core.trace import Tracer
+from xform.numpy_functions.arrays import NumpyArray, Value, lift
 from xform.numpy_functions.memory import Buffer
-from xform.numpy_functions.operations import Operation, operation_of, to_xform, words, write_result
+from xform.numpy_functions.operations import AT, Operation, operation_of, to_xform, words, write_result
 
 _BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
@@ -48,11 +49,13 @@ def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable
 
     def forward(self: Value, other: Any) -> Any:
         a = self.read()
-        kind = type(other)
-        b = other.memory.read() if kind is NumpyArray else other
-        if type(a) is np.ndarray and type(b) in _NUMBERS:
-            out = known(a, b)
-            return NumpyArray(Buffer(out)) if type(out) is np.ndarray else out
+        b = other.read() if isinstance(other, Value) else other
+        if type(a) is np.ndarray:
+            if type(b) in _NUMBERS:
+                out = known(a, b)
+                return NumpyArray(Buffer(out)) if type(out) is np.ndarray else out
+        elif a.ndim < 2 and (type(b) is float or (isinstance(b, Tracer) and b.ndim < 2 and b.dtype == a.dtype)):
+            return lift(known(a, b))  # nothing to promote, and one layout
         return operation(self, other) if isinstance(other, _OPERANDS) else NotImplemented
 
     def backward(self: Value, other: Any) -> Any:
@@ -69,6 +72,9 @@ def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable
         if type(memory.read()) is np.ndarray and type(b) in _NUMBERS:
             ufunc(memory.writable(), b, out=memory.writable())
         elif isinstance(other, _OPERANDS):
+            method = AT.get(ufunc.__name__)
+            if method and not isinstance(other, list | tuple) and memory.combine(method, to_xform(other)):
+                return self
             result = operation(self, other)
             write_result(ufunc.__name__, self, to_xform(result))
         else:

@@ -10,6 +10,7 @@ is a view (`_VIEWS`), and those that only ask for shape and dtype (`_OF_TYPES`),
 May import: `numpy_functions.arrays`, `numpy_functions.memory`, `xform.numpy`, `xform.core`.
 """
 
+import functools
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -35,13 +36,14 @@ def words(text: str) -> list[str]:
 
 #: Views that are the same elements with their axes in another order.
 _PERMUTING = frozenset(["transpose", "permute_dims", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose", "T", "mT"])
-#: Functions whose result may be a view of the first argument.
+#: Functions whose result may be a view of the first array, or has a layout of its own.
 _VIEWS = frozenset(
     words(
         """
     reshape ravel squeeze expand_dims diagonal diag flip fliplr flipud rot90 broadcast_to
     broadcast_arrays split array_split hsplit vsplit dsplit unstack atleast_1d atleast_2d atleast_3d
-    array asarray asanyarray ascontiguousarray require real imag real_if_close trim_zeros
+    array asarray asanyarray ascontiguousarray require real imag real_if_close einsum copy
+    ndarray.astype ndarray.view ndarray.conj ndarray.conjugate
     """
     )
 )
@@ -61,8 +63,10 @@ _OF_TYPES = frozenset(
 _INITIALISED = {"empty": np.zeros, "empty_like": np.zeros_like}
 #: Arguments about layout and casting, which traced arrays don't have.
 _WITHOUT_MEANING = frozenset(["order", "subok", "casting", "like"])
+#: Types of functions that a user may give to one of NumPy's.
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 #: Methods of ``x.at[i]`` for ``ufunc.at``.
-_AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "power": "power",
+AT = {"add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "power": "power",
        "minimum": "min", "maximum": "max"}  # fmt: skip
 
 
@@ -124,7 +128,7 @@ def is_traced(xs: Iterable[Any]) -> bool:
 
 def to_numpy(x: Any) -> Any:
     """An argument for NumPy."""
-    return callback(x) if type(x) is types.FunctionType else lowered(x)
+    return callback(x) if type(x) in _FUNCTIONS else lowered(x)
 
 
 def to_xform(x: Any) -> Any:
@@ -134,12 +138,12 @@ def to_xform(x: Any) -> Any:
         return x.export()
     if kind is list or kind is tuple:
         return kind([to_xform(e) for e in x])
-    if kind is types.FunctionType:
+    if kind in _FUNCTIONS:
         return callback(x)
     return x.genuine if kind is Class else x
 
 
-def callback(function: types.FunctionType) -> Callable[..., Any]:
+def callback(function: Callable[..., Any]) -> Callable[..., Any]:
     """A user's function that is an argument of NumPy's, as that of `apply_along_axis`."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -193,7 +197,7 @@ class Operation:
             self._call = self._writing
         elif short in _PERMUTING:
             self._call = self._permuting
-        elif short in _VIEWS:
+        elif short in _VIEWS or name in _VIEWS:
             self._call = self._viewing
         elif name in _OF_TYPES:
             self._call = self._of_types
@@ -208,6 +212,9 @@ class Operation:
             if kwargs:
                 if kwargs.get("out") is not None:
                     return self._into(args, kwargs)
+                if self.name == "nan_to_num" and not kwargs.get("copy", True):
+                    args[0][...] = self(*args, **{**kwargs, "copy": True})
+                    return args[0]
                 traced = is_traced(args) or is_traced(kwargs.values())
             else:
                 traced = is_traced(args)
@@ -288,21 +295,24 @@ class Operation:
         return array if array.ndim < 2 else NumpyArray(Window(array.memory, order=tuple(n - 1 for n in lengths)))
 
     def _viewing(self, args: Any, kwargs: Any) -> Any:
-        array = args[0] if args else None
-        if type(array) is not NumpyArray or is_traced(args[1:]) or type(array.memory.read()) is np.ndarray:
+        k = 1 if self.name == "einsum" else 0
+        array = args[k] if len(args) > k else None
+        others = [*args[:k], *args[k + 1 :]]
+        if type(array) is not NumpyArray or is_traced(others) or (k and len(args) > 2):
             return self._traced(args, kwargs)
-        layout = array.memory.layout()
-        unclear = layout is None and self.__name__ in _BY_LAYOUT and array.ndim > 1
-        if layout is None:
-            layout = np.empty(array.shape, array.dtype)
-        seen = self.function(layout, *[to_numpy(a) for a in args[1:]], **{k: to_numpy(v) for k, v in kwargs.items()})
-        if seen is layout and not unclear:
-            return array
+        known = array.memory.layout()
+        unclear = known is None and self.__name__ in _BY_LAYOUT and array.ndim > 1
+        layout = np.zeros(array.shape, array.dtype) if known is None else known
 
         def call(value: Any) -> Any:
-            return self._anew([value, *args[1:]], kwargs, type(value) is np.ndarray)
+            return self._anew([*args[:k], value, *args[k + 1 :]], kwargs, type(value) is np.ndarray)
 
-        return _views(seen, layout, array.memory, call, self.__name__, unclear)
+        seen = call(layout)
+        if seen is layout and not unclear:
+            return array
+        return _views(
+            seen, layout, array.memory, call, self.name, known is None and self.name != "ndarray.copy", unclear
+        )
 
     def _writing(self, args: Any, kwargs: Any) -> Any:
         target, *rest = args
@@ -343,22 +353,34 @@ def _flat(x: Any) -> Iterable[Any]:
 
 
 def _is_in_order(x: Any) -> bool:
+    """Whether results for these arguments have their elements in C order."""
     if type(x) is not NumpyArray or x.ndim < 2:
         return all(map(_is_in_order, x)) if isinstance(x, list | tuple) else True
     layout = x.memory.layout()
-    return layout is not None and layout.flags.c_contiguous
+    if layout is None:
+        return False
+    strides = [s for s, n in zip(layout.strides, layout.shape, strict=True) if n > 1]
+    return all(s > 0 for s in strides) and strides == sorted(strides, reverse=True)
 
 
-def _views(seen: Any, layout: np.ndarray, memory: Memory, call: Any, name: str, unclear: bool) -> Any:
-    """What a function gives that may return views: as `seen`, its result for an ndarray of the same layout."""
+def _views(seen: Any, layout: np.ndarray, memory: Memory, call: Any, name: str, unsure: bool, unclear: bool) -> Any:
+    """What a function gives that may return views: as `seen`, its result for an ndarray of the same layout.
+
+    `unsure`: it isn't the same layout. `unclear`: and by that it is a view or none.
+    """
     if isinstance(seen, list | tuple):
-        return type(seen)(
-            [_views(s, layout, memory, lambda v, i=i: call(v)[i], name, unclear) for i, s in enumerate(seen)]
-        )
-    if not unclear and not np.may_share_memory(seen, layout):
-        return lift(call(memory.export()))
+        parts = (lambda v, i=i: call(v)[i] for i in range(len(seen)))
+        return type(seen)([_views(s, layout, memory, f, name, unsure, unclear) for s, f in zip(seen, parts)])
+    if not unclear and not (isinstance(seen, np.ndarray) and np.may_share_memory(seen, layout)):
+        out = lift(call(memory.export()))
+        if type(out) is NumpyArray and out.ndim > 1:
+            out.memory.in_order = not unsure and seen.flags.c_contiguous  # type: ignore[attr-defined]  # a `Buffer`
+        return out
+    name = name.removeprefix("ndarray.")
     put = _PUT.get(name) if layout.dtype.kind == "c" else None
-    reason = "" if seen.flags.writeable else f"numpy.{name} returns a view that can't be written to"
+    reason = ""
+    if not seen.flags.writeable or (seen.dtype != layout.dtype and put is None):
+        reason = f"numpy.{name} returns a view that can't be written to"
     return NumpyArray(Lens(memory, call, put, reason, unclear, current(3) if unclear else None))
 
 
@@ -418,7 +440,7 @@ class _At(Operation):
         a.memory.check()
         if not is_traced(args):
             return self.function(a.memory.writable(), *map(to_numpy, [index, *values]))
-        method = _AT.get(self.name.split(".")[0])
+        method = AT.get(self.name.split(".")[0])
         if method is None or len(values) != 1:
             return self._counterpart(args)
         a.memory.write(Ellipsis, getattr(a.export().at[to_xform(index)], method)(to_xform(values[0])))

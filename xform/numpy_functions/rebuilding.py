@@ -19,9 +19,10 @@ import dis
 import functools
 import inspect
 import os
+import re
 import sysconfig
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,30 +36,21 @@ from xform.numpy_functions import (
     classes,
     methods,  # noqa: F401  (attaches them)
 )
-from xform.numpy_functions.arrays import OUTSIDE, Value, enter, leave, leave_all, lift
+from xform.numpy_functions.arrays import Value, enter, leave, leave_all, lift
 from xform.numpy_functions.evaluation import (
     MISSING,
-    Reach,
+    Evaluation,
     codes_of,
     content_of,
     file_of,
-    is_plain,
-    nothing_is_traced,
-    plain,
+    wrappers,
 )
 from xform.numpy_functions.namespaces import GENERATORS, Generator, class_of, is_module, namespace_of, represented
 
 _LIBRARY = __name__.split(".")[0]
-_INSTALLED = tuple({os.path.join(sysconfig.get_path(k), "") for k in ("stdlib", "platstdlib", "purelib", "platlib")})
+_STANDARD = tuple({os.path.join(sysconfig.get_path(k), "") for k in ("stdlib", "platstdlib")})
+_INSTALLED = re.compile(r".*[\\/](site|dist)-packages[\\/][^\\/]+")
 _STORES = {name: dis.opmap[name] for name in ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")}
-
-
-def _package_of(code: types.CodeType) -> str:
-    """The directory of the installed package that code is from, '' if it is the user's."""
-    for place in sorted(_INSTALLED, key=len, reverse=True):
-        if code.co_filename.startswith(place):
-            return os.path.join(place, code.co_filename[len(place) :].split(os.sep)[0])
-    return ""
 
 
 class Globals(dict):
@@ -102,18 +94,10 @@ class World:
 
     def __init__(self, root: Callable[..., Any]):
         self.root = root
-        self.package = _package_of(code) if (code := _code_of(root)) else ""
+        code = _code_of(root)
+        self.package = code and self._package_of(code.co_filename)
         self.builtins = dict(vars(builtins), __import__=self._import, float=class_of(float), complex=class_of(complex))
         self._forget()
-        self._reach = Reach(root, self.owns)
-
-    def is_plain(self, args: Iterable[Any]) -> bool:
-        """Whether a call with these arguments can be evaluated by the root as it is."""
-        if not nothing_is_traced():
-            return False
-        if not self._reach.is_current():
-            self._reach = Reach(self.root, self.owns)
-        return not self._reach.transforms and is_plain(args, self.owns)
 
     def _forget(self) -> None:
         self._globals: dict[int, Globals] = {}
@@ -133,7 +117,15 @@ class World:
         """Whether the code in a file is the user's."""
         if file.startswith((PACKAGE, "<frozen ")):
             return False
-        return not file.startswith(_INSTALLED) or (bool(self.package) and file.startswith(self.package))
+        package = self._package_of(file)
+        return package is None or package == self.package
+
+    @staticmethod
+    def _package_of(file: str) -> str | None:
+        """The installed package that a file is of, None if it is the user's own."""
+        if (found := _INSTALLED.match(file)) is not None:
+            return found[0]
+        return "standard library" if file.startswith(_STANDARD) else None
 
     def convert(self, value: Any) -> Any:
         """What is seen of a value: itself if nothing has to be replaced."""
@@ -184,7 +176,7 @@ class World:
     def _function(self, function: types.FunctionType) -> Any:
         if type(function.__globals__) is Globals:
             return function
-        if function.__code__ is _wrapper_code:
+        if function in wrappers:
             return self.convert(function.__wrapped__)  # type: ignore[attr-defined]
         if function.__code__.co_filename.startswith(PACKAGE):
             return self._own(function)
@@ -378,29 +370,17 @@ def make(f: Any) -> Any:
     if not isinstance(f, types.FunctionType | types.MethodType | functools.partial | functools._lru_cache_wrapper):
         f = f.__call__
     world = World(f)
+    evaluation = Evaluation(f, world.owns)
 
     def numpy_function(*args: Any, **kwargs: Any) -> Any:
         try:
-            if world.is_plain(args) and world.is_plain(kwargs.values()):
-                return _evaluate(f, args, kwargs)
+            if evaluation.is_plain(args, kwargs):
+                return evaluation(args, kwargs)
             return world.call(world.function(), args, kwargs)
         except Exception as error:
             error.__traceback__ = filtered_traceback(error.__traceback__)
             raise
 
-    global _wrapper_code
-    _wrapper_code = numpy_function.__code__
-    return functools.update_wrapper(numpy_function, f) if not isinstance(f, functools.partial) else numpy_function
-
-
-_wrapper_code: types.CodeType | None = None
-
-
-def _evaluate(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call in which nothing is traced, by the function as it is."""
-    try:
-        return leave_all(f(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()}))
-    except ValueError as error:
-        if "read-only" in str(error):
-            error.add_note(f"numpy_function: is it {OUTSIDE}? Make a copy first: `x = x.copy()`")
-        raise
+    functools.update_wrapper(numpy_function, f)
+    wrappers.add(numpy_function)
+    return numpy_function

@@ -144,6 +144,11 @@ class KeyArray(Array):
         """The devices that hold the keys."""
         return self._data.devices()
 
+    @property
+    def device(self) -> Any:
+        """The device that holds the keys; None while a function is traced."""
+        return self._data.device
+
     def delete(self) -> None:
         """Free the memory; using the keys afterwards is an error."""
         self._data.delete()

@@ -28,7 +28,7 @@ from xform.interpreters.forward import jvp_jaxpr, with_zeros
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.staging import trace_to_closed
-from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
+from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
 from xform.lax.arithmetic import add, max, sub
 from xform.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from xform.lax.calls import CallPrimitive, jit_p
@@ -47,6 +47,7 @@ from xform.lax.control_flow.while_loop import (
     while_loop,
     while_p,
 )
+from xform.lax.custom_calls import custom_linear_call_p
 from xform.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xform.lax.shapes import broadcast_in_dim, iota
 
@@ -315,11 +316,27 @@ def _back_step(body: ClosedJaxpr, nonzero: tuple[bool, ...]) -> ClosedJaxpr:
     return body.cache[key]
 
 
+def _tangents_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    """As a linear function whose transpose is the mapped backward loop; the mapped program would save tangents, too."""
+    n = len(args) - sum(params["nonzero"])
+    places = [Linear(_without(get_aval(t), d)) for t, d in zip(args[n:], dims[n:], strict=True)]
+    return custom_linear_call_p.batch(
+        axis,
+        args,
+        dims,
+        call=lambda *xs: _tangents(*xs, **params),
+        n_consts=0,
+        n_residuals=n,
+        transpose=lambda known, cts: _tangents_transpose(cts, *known, *places, **params)[n:],
+        name="while_tangents",
+    )
+
+
 while_tangents_p = LoopProgram("while_tangents", _tangents)
 while_tangents_p.jvp = _tangents_linear("jvp")
 while_tangents_p.linearize = _tangents_linear("linearize")
 while_tangents_p.transpose = _tangents_transpose
-while_tangents_p.batch = while_tangents_p.batch_as_call
+while_tangents_p.batch = _tangents_batch
 
 
 # The backward loop: ``while_back *cond_consts *body_consts n *schedule *saved *carry`` gives the last carry, of
