@@ -127,7 +127,9 @@ NO_IDENTITY = "zero-size array to reduction operation m.*imum which has no ident
 
 
 def to_real(call):
-    """Casting complex numbers to real ones loses something: NumPy warns, we don't."""
+    """Casting complex numbers to real ones, and infinities to integers: NumPy warns, we don't."""
+    if call.kwargs.get("dtype") == "int64" and not np.isfinite(call.args[0]).all():
+        return False
     return call.args[0].dtype.kind != "c" or np.dtype(call.kwargs.get("dtype", "c16")).kind == "c"
 
 
