@@ -22,6 +22,7 @@ from benchmarks.bounds import BOUNDS
 THEMES = (
     "startup",
     "eager",
+    "numpy",
     "gradients",
     "staging",
     "compiled",

@@ -244,23 +244,38 @@ def test_info():
         info.default_dtypes(device="moon")
 
 
-def test_devices():
-    device = xnp.__array_namespace_info__().default_device()
-    x = xnp.ones(3)
-    assert x.device == device and x.to_device(device) is x
-    seen = []
-    xform.jit(lambda v: seen.append(v.device) or v)(x)
-    assert seen == [None]  # not known there; None is what every device= takes
-    like = [xnp.zeros_like, xnp.ones_like, xnp.empty_like, lambda v, **k: xnp.full_like(v, 1, **k)]
-    made = [f(x, device=device) for f in like]
-    made += [f(2, device=device) for f in (xnp.zeros, xnp.ones, xnp.empty, xnp.arange, xnp.eye)]
+@pytest.mark.parametrize("number", [0, 1])
+def test_devices(number):
+    devices = xnp.__array_namespace_info__().devices()
+    if number >= len(devices):
+        pytest.skip("there is one device")
+    device = devices[number]
+    x = xnp.ones(3, device=device)
+    assert x.device == device and x.to_device(device).device == device and xnp.asarray(x).device == device
+    assert xnp.ones(3).device == xnp.__array_namespace_info__().default_device()
+    makers = [xnp.zeros, xnp.ones, xnp.empty, xnp.arange, xnp.eye, xnp.fft.fftfreq, xnp.fft.rfftfreq]
+    made = [f(2, device=device) for f in makers]
     made += [xnp.full(2, 1, device=device), xnp.linspace(0, 1, 3, device=device), xnp.asarray([1], device=device)]
-    made += [xnp.fft.fftfreq(3, device=device), xnp.astype(x, "int8", device=device)]
+    made += [xnp.astype(x, "int8", device=device), xnp.from_dlpack(np.ones(2), device=device)]
+    like = [xnp.zeros_like, xnp.ones_like, xnp.empty_like, lambda v, **k: xnp.full_like(v, 1, **k)]
+    made += [f(xnp.ones(2), device=device) for f in like] + [f(x) for f in like]
     assert {y.device for y in made} == {device}
     with pytest.raises(ValueError, match="take no stream, got stream=1"):
         x.to_device(device, stream=1)
     with pytest.raises(TypeError, match="expected a device"):
         x.to_device("moon")
+
+
+def test_devices_of_tracers_and_of_several():
+    seen = []
+    xform.jit(lambda v: seen.append(v.device) or v)(xnp.ones(3))
+    assert seen == [None]  # not known there; None is what every device= takes
+    if xform.device_count() > 1:
+        spread = xform.pmap(lambda v: v)(xnp.ones(2))
+        with pytest.raises(ValueError, match=r"spread over 2 devices: see x.devices\(\)"):
+            _ = spread.device
+        with pytest.raises(ValueError, match="copy=False forbids"):
+            xnp.from_dlpack(np.ones(2, "float32"), device=xform.devices()[-1], copy=False)
 
 
 # ---- Dtypes ------------------------------------------------------------------------------------------------
@@ -366,6 +381,9 @@ def test_asarray():
         assert xnp.asarray(value).dtype == dtype
     x = xnp.asarray([1, 2])
     assert xnp.asarray(x) is x and xnp.asarray(x, copy=False) is x
+    assert (
+        xnp.asarray(x, copy=False, dtype=x.dtype, device=x.device) is xnp.asarray(x, copy=False, device=x.device) is x
+    )
     assert xnp.asarray(x, dtype=xnp.float32).dtype == xnp.float32
     y = xnp.asarray(x, copy=True)
     assert y is not x and not np.shares_memory(np.asarray(x), np.asarray(y))

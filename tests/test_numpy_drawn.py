@@ -239,7 +239,6 @@ def public_functions():
                 yield prefix + name
 
 
-@pytest.mark.xfail(reason="records are being written", strict=False)
 def test_each_function_has_a_record():
     """Aliases count as one."""
     with_record = {id(resolve(xnp, r.function)) for r in FUNCTIONS}

@@ -325,7 +325,7 @@ def test_dtypes_have_all_their_names():
     for name in ("half", "byte", "ubyte", "short", "ushort", "intc", "uintc", "intp", "uintp", "long", "ulong",
                  "longlong", "ulonglong"):  # fmt: skip
         assert xnp.dtype(getattr(xnp, name)) == np.dtype(getattr(np, name)), name
-    assert xnp.True_ and not xnp.False_ and xnp.typename("d") == np.typename("d") and xnp.typecodes is np.typecodes
+    assert xnp.True_ and not xnp.False_ and xnp.typecodes is np.typecodes
 
 
 def test_common_and_minimal_types():
@@ -352,7 +352,7 @@ def test_real_if_close_and_fix():
     with pytest.raises(TypeError, match=r"numpy\.real_if_close: argument a must be known"):
         xform.jit(xnp.real_if_close)(np.ones(2, complex))
     x = np.array([2.7, -2.7, -0.0, np.nan, np.inf])
-    np.testing.assert_array_equal(np.asarray(xnp.fix(x)), np.fix(x))
+    np.testing.assert_array_equal(np.asarray(xnp.fix(x)), np.trunc(x))
 
 
 def test_arrays_with_conditions():

@@ -406,6 +406,38 @@ FUNCTIONS = [
 ]
 
 TESTED_ELSEWHERE = {
+    **dict.fromkeys(
+        (
+            "asanyarray",
+            "asarray_chkfinite",
+            "ascontiguousarray",
+            "require",
+            "real_if_close",
+            "common_type",
+            "min_scalar_type",
+            "typename",
+            "mintypecode",
+            "copyto",
+            "putmask",
+            "array2string",
+            "format_float_positional",
+            "format_float_scientific",
+            "base_repr",
+            "binary_repr",
+            "errstate",
+            "seterr",
+            "geterr",
+            "genfromtxt",
+            "may_share_memory",
+        ),
+        "test_numpy_names.py",
+    ),
+    **dict.fromkeys(
+        ("savetxt", "savez_compressed", "loadtxt", "shares_memory", "ndenumerate"), "test_numpy_conversions.py"
+    ),
+    **dict.fromkeys(
+        ("can_cast", "iinfo", "finfo", "isdtype", "promote_types", "issubdtype", "result_type"), "test_dtypes.py"
+    ),
     "mask_indices": "test_numpy_creation.py: a function is its argument",
     "from_dlpack": "test_numpy_protocols.py",
     **dict.fromkeys(("frombuffer", "fromfile", "fromiter", "fromstring"), "test_numpy_creation.py: NumPy's readers"),

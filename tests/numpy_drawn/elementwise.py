@@ -224,7 +224,7 @@ PARTS = [
     ),
     Function(
         "angle",
-        one(ALL, special=(np.nan, np.inf, -np.inf, 1.0)).flatmap(lambda c: st.booleans().map(lambda deg: Call(c.args, {"deg": deg}))),
+        one(ALL, special=SPECIAL[:3]).flatmap(lambda c: st.booleans().map(lambda deg: Call(c.args, {"deg": deg}))),
         on_lattice(np.angle, floats=True),
         grad_tolerance=1e-3,
     ),

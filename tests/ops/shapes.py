@@ -69,7 +69,7 @@ OPS = [
         errors=[(lambda: lax.broadcast_to_rank(x32, 1), ValueError, r"broadcast_to_rank: f32\[2,3\] .* 1 axes")],
     ),
     Op(
-        "broadcast_in_dim:tile", lax.tile, calls(((3,), (2,)), ((2, 3), (2, 1)), ((2,), (0,)), ((), ())),
+        "tile", lax.tile, calls(((3,), (2,)), ((2, 3), (2, 1)), ((2,), (0,)), ((), ())),
         np.tile, ["float64", "int32"],
         errors=[(lambda: lax.tile(x32, (2,)), ValueError, r"tile: reps .* f32\[2,3\]")],
     ),

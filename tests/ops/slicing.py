@@ -183,7 +183,7 @@ OPS = [
         ],
     ),
     Op(
-        "concatenate:stack", lax.stack,
+        "stack", lax.stack,
         lambda rng, dtype: [
             Sample((list(arrays(rng, dtype, *[shape] * n)), axis))
             for shape, n, axis in (((), 2, 0), ((3,), 2, 0), ((3,), 3, -1), ((2, 3), 1, 1), ((0, 2), 2, 2))

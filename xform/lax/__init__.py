@@ -116,10 +116,9 @@ from xform.lax.shapes import (
     rev,
     shape_as_value,
     squeeze,
-    tile,
     transpose,
 )
-from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim, stack
+from xform.lax.slicing import concatenate, index_in_dim, pad, slice, slice_in_dim
 from xform.lax.solves import custom_linear_solve, custom_root
 from xform.lax.sorting import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from xform.lax.special import (
@@ -140,6 +139,7 @@ from xform.lax.special import (
     zeta,
 )
 from xform.lax.split import split, unstack
+from xform.lax.stacking import stack, tile
 from xform.lax.transcendental import (
     acos,
     acosh,

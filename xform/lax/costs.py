@@ -9,7 +9,7 @@ May import: the primitives.
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import identities, powers, reductions, rounding, shapes, slicing, special
+from xform.lax import identities, powers, reductions, rounding, shapes, slicing, special, stacking
 from xform.lax import transcendental as tr
 
 # Done in passing, while memory is read.
@@ -34,6 +34,8 @@ IN_PASSING = [
         slicing.slice_p,
         slicing.pad_p,
         slicing.concatenate_p,
+        stacking.stack_p,
+        stacking.tile_p,
         identities.stop_gradient_p,
     ),
     *(reductions.reduce_sum_p, reductions.reduce_max_p, reductions.reduce_min_p),

@@ -82,6 +82,7 @@ from xform.lax.special.incomplete_beta import betainc_p as regularized_incomplet
 from xform.lax.special.incomplete_gamma import igamma_grad_a_p, igamma_p, igammac_p
 from xform.lax.special.zeta import zeta_p
 from xform.lax.split import split_p
+from xform.lax.stacking import stack_p, tile_p
 from xform.lax.transcendental import (
     acos_p,
     acosh_p,
@@ -236,10 +237,12 @@ __all__ = [
     "sqrt_p",
     "square_p",
     "squeeze_p",
+    "stack_p",
     "stop_gradient_p",
     "sub_p",
     "tan_p",
     "tanh_p",
+    "tile_p",
     "top_k_p",
     "transpose_p",
     "while_p",

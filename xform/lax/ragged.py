@@ -27,7 +27,8 @@ from xform.lax.dot import DotDimensionNumbers, dot_general
 from xform.lax.families import as_operands
 from xform.lax.precision import PrecisionLike
 from xform.lax.shapes import broadcast_in_dim, convert, full, iota_p, transpose
-from xform.lax.slicing import concatenate, index_in_dim, slice_in_dim, stack
+from xform.lax.slicing import concatenate, index_in_dim, slice_in_dim
+from xform.lax.stacking import stack
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import Array, get_aval, own
+from xform.core.array import Array, ArrayImpl, get_aval, own
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
@@ -214,19 +214,6 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         return np.broadcast_shapes(*map(canonical_shape, shapes))
     except ValueError:
         raise ValueError(f"lax.broadcast_shapes: incompatible shapes {', '.join(map(str, shapes))}") from None
-
-
-@api_boundary
-def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """Repeat the whole array ``reps[i]`` times along axis i; `reps` has one number for each axis."""
-    shape, reps = get_aval(operand).shape, canonical_shape(reps)
-    if len(reps) != len(shape):
-        raise ValueError(
-            f"lax.tile: reps must have one number for each axis of {get_aval(operand).str_short()}, got {reps}"
-        )
-    pairs = tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
-    repeated = broadcast_in_dim(operand, pairs, range(1, len(pairs), 2))
-    return reshape(repeated, tuple(r * n for r, n in zip(reps, shape, strict=True)))
 
 
 def shape_as_value(shape: Sequence[int]) -> Array:
@@ -531,6 +518,8 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Any:
     aval = get_aval(x)
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
+    if type(x) is ArrayImpl and not aval.shape:  # a constant stays one while tracing
+        return convert_element_type_p.evaluate((x,), {"new_dtype": dtype, "weak_type": weak_type})
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 

@@ -23,7 +23,7 @@ from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import canonical_axes, check_axes, expand_dims, full, linear_unary, reshape
+from xform.lax.shapes import canonical_axes, full, linear_unary, reshape
 
 # slice
 
@@ -325,27 +325,6 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     if len(operands) == 1 and isinstance(operands[0], Array) and 0 <= dimension < operands[0].ndim:
         return operands[0]
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
-
-
-@api_boundary
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """Join arrays of one shape and dtype along a new axis.
-
-    Examples
-    --------
-    >>> from xform import lax
-    >>> lax.stack([np.arange(2), np.arange(2, 4)], 1).tolist()
-    [[0, 2], [1, 3]]
-    """
-    operands = list(operands)
-    avals = [get_aval(x) for x in operands]
-    if not operands or any(a.shape != avals[0].shape for a in avals):
-        raise ValueError(
-            "lax.stack: at least one array is needed, and all must have one shape, got "
-            f"{', '.join(a.str_short() for a in avals) or 'none'}"
-        )
-    (axis,) = check_axes("stack", axis, avals[0].ndim + 1, f"a result of {avals[0].ndim + 1} axes")
-    return concatenate([expand_dims(x, (axis,)) for x in operands], axis)
 
 
 # The same along one axis.

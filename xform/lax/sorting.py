@@ -61,20 +61,24 @@ def _sort_types(*operands: ShapedArray, dimension: int, is_stable: bool, num_key
 def _sort_host(*operands: Any, dimension: int, is_stable: bool, num_keys: int) -> list[Any]:
     keys = [_sortable(x) for x in operands[:num_keys]]
     if len(operands) > 1:
-        order = _stable_order(keys[0], dimension) if num_keys == 1 else np.lexsort(keys[::-1], dimension)
+        order = stable_order(keys[0], dimension) if num_keys == 1 else np.lexsort(keys[::-1], dimension)
         return [x[order] if x.ndim == 1 else np.take_along_axis(x, order, dimension) for x in operands]
     (x,), (key,) = operands, keys
-    out = np.sort(key, dimension)
-    if dtypes.kinds[x.dtype] == "f":  # the negative zeros before the positive ones, as by bits
+    return [ordered(key, dimension).astype(x.dtype, copy=False)]
+
+
+def ordered(key: Any, axis: int = -1) -> Any:
+    """An ndarray sorted along an axis; negative zeros before the positive ones, as by bits."""
+    out = np.sort(key, axis)
+    if out.dtype.kind == "f" and np.count_nonzero(out) < out.size:
+        negative = np.count_nonzero((key == 0) & np.signbit(key), axis, keepdims=True)
         zeros = out == 0
-        if zeros.any():
-            negative = np.count_nonzero((key == 0) & np.signbit(key), dimension, keepdims=True)
-            rank = np.cumsum(zeros, dimension)
-            out[zeros] = np.where(rank <= negative, -0.0, 0.0)[zeros]
-    return [out.astype(x.dtype, copy=False)]
+        rank = np.cumsum(zeros, axis)
+        out[zeros] = np.where(rank <= negative, -0.0, 0.0)[zeros]
+    return out
 
 
-def _stable_order(key: Any, axis: int) -> Any:
+def stable_order(key: Any, axis: int = -1) -> Any:
     """NumPy's argsort; of a long axis by its fastest method, which leaves the order of equal elements to be mended."""
     if key.shape[axis] < 1000 or key.dtype.kind == "c":  # complex NaN differ
         return key.argsort(axis, "stable")
@@ -317,7 +321,7 @@ def _top_k_host(x: Any, *, k: int, axis: int) -> list[Any]:
 
 def _descending(key: Any) -> Any:
     """The order along the last axis, largest first, equal ones as they stand."""
-    return key.shape[-1] - 1 - _stable_order(key[..., ::-1], -1)[..., ::-1]
+    return key.shape[-1] - 1 - stable_order(key[..., ::-1], -1)[..., ::-1]
 
 
 def _largest(line: Any, k: int) -> Any:

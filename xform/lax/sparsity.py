@@ -41,6 +41,7 @@ from xform.lax.shapes import (
 )
 from xform.lax.slicing import concatenate_p, pad_p, slice_p
 from xform.lax.split import split_p
+from xform.lax.stacking import stack_p, tile_p
 
 
 def _split(avals: Sequence[Any], operands: Sequence[Any], *, sizes: Sequence[int], axis: int) -> list[Any]:
@@ -147,6 +148,7 @@ dot_general_p.depends, scatter_add_p.depends, split_p.depends = dep.contraction,
 cond_p.depends, scan_p.depends, while_p.depends = _cond, _scan, _while
 for p in (
     *(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, roll_p, slice_p, pad_p, concatenate_p),
+    *(stack_p, tile_p),
     *(dynamic_slice_p, dynamic_update_slice_p, gather_p, scatter_p),
 ):
     p.depends = dep.selection(p)

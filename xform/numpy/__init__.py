@@ -98,7 +98,7 @@ from xform.numpy.types import (
     float16, float32, float64, float_, floating, generic, half, iinfo, inexact, inf, int16, int32, int64, int8,
     int_, intc, integer, intp, isdtype, issubdtype, long, longlong, min_scalar_type, mintypecode, nan, ndarray,
     newaxis, number, object_, pi, promote_types, result_type, short, signedinteger, single, True_, typecodes,
-    typename, ubyte, uint, uint16, uint32, uint64, uint8, uintc, uintp, ulong, ulonglong, unsignedinteger, ushort,
+    ubyte, uint, uint16, uint32, uint64, uint8, uintc, uintp, ulong, ulonglong, unsignedinteger, ushort,
 )  # fmt: skip
 from xform.numpy.ufuncs import (
     abs, absolute, acos, acosh, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh,

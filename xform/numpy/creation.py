@@ -22,6 +22,7 @@ from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, conv
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
+from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     NUMBERS,
     SCALARS,
@@ -123,7 +124,8 @@ def asarray(
 ) -> Array:
     """Like `array`; an `Array` is returned as it is, but for ``copy=True``.
 
-    ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype.
+    ``copy=False`` raises ValueError where a copy is needed: for everything but an `Array` of the wanted dtype on the
+    wanted device.
     """
     if dtype is order is device is like is None:
         if isinstance(a, Array):
@@ -131,7 +133,8 @@ def asarray(
         if type(a) is np.ndarray and copy is not False:
             return array(a, out_sharding=out_sharding)
     try:
-        if copy is False and not (isinstance(a, Array) and a.dtype == dtype_argument("asarray", dtype)):
+        fits = isinstance(a, Array) and device in (None, a.device)
+        if copy is False and not (fits and (dtype is None or a.dtype == dtype_argument("asarray", dtype))):
             raise ValueError(
                 "numpy.asarray: arrays are immutable, so making one takes a copy, which copy=False forbids"
             )
@@ -247,6 +250,8 @@ def _copied(a: Any) -> Any:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert to another dtype. An array that has it is returned as it is, but for ``copy=True``.
+
+    Differs from NumPy: floats out of range of integers saturate, and NaN becomes 0, where NumPy has no rule.
 
     Floats become integers by truncation; out of range they saturate, and NaN becomes 0. Complex numbers lose their
     imaginary part on the way to real ones, with NumPy's ComplexWarning.
@@ -366,6 +371,8 @@ def fromfunction(
 ) -> Any:
     """The array of ``function(i, j, ...)`` over all indices, mapped with `vmap`: the function sees scalars.
 
+    Differs from NumPy: the function is mapped with `vmap` over scalars, not called once with arrays of indices.
+
     Examples
     --------
     >>> import xform.numpy as xnp
@@ -427,15 +434,24 @@ ones = _filled("ones", np.ones, 1)
 empty = _filled("empty", np.zeros, 0)
 zeros.__doc__ = "An array of zeros; `dtype` is float64 by default."
 ones.__doc__ = "An array of ones; `dtype` is float64 by default."
-empty.__doc__ = "An array of zeros, like `zeros`: there is no uninitialised memory."
+empty.__doc__ = "An array of zeros, like `zeros`.\n\nDiffers from NumPy: the elements are zeros."
 
 
-@api_boundary
+def _host_full(shape: Any, fill_value: Any) -> Any:
+    if shape is None or type(fill_value) not in SCALARS:
+        raise TypeError
+    return np.full(shape, fill_value, type(fill_value))
+
+
+@short_way(_host_full, plain="shape fill_value")
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array filled with a value, of its dtype by default; an array as value is broadcast."""
+    """An array filled with a value, of its dtype by default; an array as value is broadcast.
+
+    Differs from NumPy: a complex number for a real dtype is a TypeError, not a warning.
+    """
     numpy_only("full", order, like)
     shape = shape_argument("full", shape)
     scalar = isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic)
@@ -461,11 +477,12 @@ def _like(name: str, a: Any, value: Any, dtype: Any, order: Any, shape: Any, dev
     weak = dtype is None and getattr(a, "weak_type", False)
     found = dtypes.dtype(a) if dtype is None else dtype_argument(name, dtype)
     shape = tuple(a.shape) if shape is None else shape_argument(name, shape)
+    device = getattr(a, "_device", None) if device is None else device
     out: Any = ArrayImpl(np.full(shape, value, found)) if state.fast else lax_full(shape, value, found)
     return placed(name, convert(out, found, True) if weak else out, device, out_sharding)
 
 
-@api_boundary
+@short_way(lambda a: np.zeros(a.shape, a.dtype), ANY)
 def zeros_like(
     a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
@@ -474,7 +491,7 @@ def zeros_like(
     return _like("zeros_like", a, 0, dtype, order, shape, device, out_sharding)
 
 
-@api_boundary
+@short_way(lambda a: np.ones(a.shape, a.dtype), ANY)
 def ones_like(
     a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None,
     out_sharding: Any = None,
@@ -483,15 +500,18 @@ def ones_like(
     return _like("ones_like", a, 1, dtype, order, shape, device, out_sharding)
 
 
-@api_boundary
+@short_way(lambda prototype: np.zeros(prototype.shape, prototype.dtype), ANY)
 def empty_like(
     prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Like `zeros_like`."""
+    """Like `zeros_like`.
+
+    Differs from NumPy: the elements are zeros.
+    """
     return _like("empty_like", prototype, 0, dtype, order, shape, device, None)
 
 
-@api_boundary
+@short_way(lambda a, fill_value: np.full(a.shape, a.dtype.type(fill_value + 0.0)), "fd", plain="fill_value")
 def full_like(
     a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *,
     device: Any = None, out_sharding: Any = None,
@@ -502,6 +522,7 @@ def full_like(
         a = array_of("full_like", a, "a")
     if dtype is None:
         dtype = dtypes.dtype(a)
+    device = getattr(a, "_device", None) if device is None else device
     return full(a.shape if shape is None else shape, fill_value, dtype, device=device, out_sharding=out_sharding)
 
 
@@ -563,19 +584,28 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     return select_n_p.bind(mask, zero, m) if lower else select_n_p.bind(mask, m, zero)
 
 
-@api_boundary
+def _host_triangle(host: Callable[..., Any]) -> Callable[..., Any]:
+    def triangle(m: Any, k: int = 0) -> Any:
+        if m.ndim < 2:
+            raise ValueError
+        return host(m, k)
+
+    return triangle
+
+
+@short_way(_host_triangle(np.tril), ANY, plain="k")
 def tril(m: Any, k: int = 0) -> Array:
     """A copy with zeros above the k-th diagonal of the last two axes."""
     return _triangle("tril", m, k, True)
 
 
-@api_boundary
+@short_way(_host_triangle(np.triu), ANY, plain="k")
 def triu(m: Any, k: int = 0) -> Array:
     """A copy with zeros below the k-th diagonal of the last two axes."""
     return _triangle("triu", m, k, False)
 
 
-@api_boundary
+@short_way(np.vander, "d", plain="N increasing")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of x, from the (N-1)-th down to the 0-th (up if `increasing`)."""
     x = array_of("vander", x, "x")

@@ -7,15 +7,18 @@ May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.
 
 from typing import Any
 
+import numpy as np
+
 from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.shapes import broadcast_in_dim_p, convert, reshape_p
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions
+from xform.numpy.fast import ANY, WIDE, short_way
 from xform.numpy.promotion import array_of, canonical_axis, known_integer, no_out, shown
 
 
-@api_boundary
+@short_way(np.diagonal, ANY, plain="offset axis1 axis2")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements with ``index[axis2] - index[axis1] == offset``, along a new last axis."""
     return _diagonal("diagonal", array_of("diagonal", a), offset, axis1, axis2)
@@ -38,14 +41,14 @@ def _diagonal(name: str, a: Array, offset: Any, axis1: Any, axis2: Any) -> Array
     return slice_in_dim(flat, start, start + (length - 1) * (n + 1) + 1, n + 1, axis=-1)
 
 
-@api_boundary
+@short_way(np.trace, WIDE, plain="offset axis1 axis2")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
     """The sum of a diagonal."""
     no_out("trace", out)
     return reductions.sum(_diagonal("trace", array_of("trace", a), offset, axis1, axis2), -1, dtype)
 
 
-@api_boundary
+@short_way(np.diag, ANY, plain="k")
 def diag(v: Any, k: int = 0) -> Array:
     """The k-th diagonal of a matrix, or the matrix with a vector as its k-th diagonal."""
     v = array_of("diag", v, "v")
@@ -77,6 +80,8 @@ def diagflat(v: Any, k: int = 0) -> Array:
 @api_boundary
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy with `val` (a scalar, or values that repeat) on the diagonal; pass ``inplace=False``.
+
+    Differs from NumPy: the result is a changed copy, which ``inplace=False`` has to ask for.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
 from xform.numpy import formulas, keys, reductions, ufuncs
-from xform.numpy.fast import REFUSALS, with_keywords
+from xform.numpy.fast import INEXACT, REAL, REFUSALS, same, short_way, with_keywords
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
@@ -151,7 +151,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return out
 
 
-@api_boundary
+@short_way(np.clip, "fd", plain="min max a_min a_max")
 def clip(
     x: Any = None, /, min: Any = None, max: Any = None, out: None = None,
     *, a: Any = None, a_min: Any = None, a_max: Any = None,
@@ -170,7 +170,7 @@ def clip(
     return formulas.array(x)
 
 
-@api_boundary
+@short_way(np.nan_to_num, "fd", plain="copy nan posinf neginf")
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """NaN becomes `nan`, infinities the largest and smallest finite numbers, or what is given."""
     x = array_of("nan_to_num", x, "x")
@@ -210,7 +210,7 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 # ---- Rounding, and parts of numbers ------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.round, "fd", plain="decimals")
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimals (negative: tens, hundreds ...); halves go to the even neighbour."""
     no_out("round", out)
@@ -242,7 +242,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:
 around = round
 
 
-@api_boundary
+@short_way(np.divmod, "fd", same("fd"))
 def divmod(x1: Any, x2: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
     """Floored quotient and remainder."""
     if not (out is where is dtype is None):
@@ -250,7 +250,7 @@ def divmod(x1: Any, x2: Any, /, out: None = None, where: Any = None, dtype: Any 
     return ufuncs.floor_divide(x1, x2), ufuncs.remainder(x1, x2)
 
 
-@api_boundary
+@short_way(np.modf, "fd")
 def modf(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
     """Fractional and integer parts, both with the sign of x."""
     if not (out is where is dtype is None):
@@ -271,7 +271,7 @@ def frexp(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> 
     return formulas.frexp(x)
 
 
-@api_boundary
+@short_way(np.angle, INEXACT, plain="deg")
 def angle(z: Any, deg: bool = False) -> Array:
     """Angle of complex numbers in the plane, from -pi to pi, or in degrees."""
     z = array_of("angle", z, "z")
@@ -284,7 +284,7 @@ def angle(z: Any, deg: bool = False) -> Array:
 # ---- Questions ---------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.isclose, INEXACT, same(INEXACT), plain="rtol atol equal_nan")
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether ``abs(a - b) <= atol + rtol * abs(b)``, element by element; equal infinities are close."""
     a, b = map(formulas.array, pair("isclose", a, b))
@@ -296,13 +296,13 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     return out | (ufuncs.isnan(a) & ufuncs.isnan(b)) if equal_nan else out
 
 
-@api_boundary
+@short_way(np.allclose, INEXACT, same(INEXACT), plain="rtol atol equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements are close, as `isclose` says."""
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))
 
 
-@api_boundary
+@short_way(np.array_equal, REAL, same(REAL), plain="equal_nan")
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether shapes and all elements are equal."""
     a1, a2 = array_of("array_equal", a1, "a1"), array_of("array_equal", a2, "a2")

@@ -8,11 +8,17 @@ general way: promotion, broadcasting, and a primitive's `bind`. What NumPy refus
 
 In a gradient that is evaluated at once the short way is a plan (see `interpreters.plans`) of the whole function.
 
+Functions that aren't elementwise are decorated with `short_way`, which names NumPy's function and the dtypes for which
+it gives what the general way gives.
+
 May import: `xform.core`, `xform.backends.numpy`, `interpreters.plans`, `numpy.promotion`.
 """
 
-from collections.abc import Callable
-from typing import Any
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,7 +27,7 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.avals import ShapedArray
 from xform.core.config import state
-from xform.core.errors import leave
+from xform.core.errors import filtered_traceback, leave, name_function
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
 from xform.numpy.promotion import array_of, shown
@@ -217,8 +223,8 @@ def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any
 
 
 def _is_operand(x: Any) -> bool:
-    if isinstance(x, np.ndarray) and x.dtype.kind in "OUSMm":  # then NumPy asks `numpy.protocols`
-        return False
+    if isinstance(x, np.ndarray) and (x.dtype.kind in "OUSMm" or isinstance(x, np.ma.MaskedArray)):
+        return False  # then NumPy asks `numpy.protocols`
     return type(x) in _CONCRETE or isinstance(x, OPERANDS) or hasattr(x, "__jax_array__")
 
 
@@ -238,3 +244,195 @@ def binary_operators(function: Any, host: Any = None) -> tuple[Any, Any]:
     reflected = _binary(name, backward, lambda a, b: host(b, a), kinds, function.widens, by_types=by_types)
     direct.__doc__ = reflected.__doc__ = f"Operator: `xform.numpy.{name}`."
     return direct, reflected
+
+
+# ---- Functions that aren't elementwise ---------------------------------------------------------------------
+
+# Characters of dtypes.
+ANY = "?bBhHiIlLqQefdFD"
+INTEGERS = "bBhHiIlLqQ"
+REAL = INTEGERS + "fd"
+WIDE = "lLqQfdFD"  # whose sums and products are in the same dtype, and accumulated in it
+INEXACT = "fdFD"
+
+_PLAIN = frozenset([int, float, complex, bool, str, type(None)])
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """The dtypes of an argument that is an array, by their characters, and what else may stand there."""
+
+    chars: str
+    same: bool = False
+    optional: bool = False
+    several: bool = False
+
+
+def same(chars: str) -> Kind:
+    """An array whose dtype is that of the array before."""
+    return Kind(chars, same=True)
+
+
+def optional(kind: str | Kind) -> Kind:
+    """An array, or a plain number, or nothing."""
+    return (kind if isinstance(kind, Kind) else Kind(kind))._replace(optional=True)
+
+
+def several(chars: str) -> Kind:
+    """A list or tuple of arrays of one dtype."""
+    return Kind(chars, several=True)
+
+
+def short_way(
+    host: Callable[..., Any],
+    *arrays: str | Kind,
+    plain: str = "",
+    into: Callable[..., Any] | None = None,
+    unless_nan: bool = False,
+) -> Callable[[_F], _F]:
+    """Decorate a public function: NumPy's own is called at once where it gives the same result.
+
+    That is so if nothing is transformed or debugged, and the leading arguments are arrays on the host that are neither
+    empty nor weakly typed, of the dtypes given; all others must be plain numbers, strings, None, or tuples and lists of
+    these. What NumPy refuses goes the general way, for the error. That is an `api_boundary`.
+
+    Parameters
+    ----------
+    host : NumPy's function, or one of ndarrays with the same parameters
+    arrays : for each leading argument that is an array, its dtypes for which `host` gives what the function gives
+        As a string of their characters, or `same`, `optional` or `several` of one.
+    plain : names of other parameters, which `host` has with the same meaning; calls with more go the general way
+    into : what makes the result of several ones; by default they stay a tuple or list
+    unless_nan : the general way has the last word on results with NaN
+    """
+    names = frozenset(plain.split())
+    kinds = [kind if isinstance(kind, Kind) else Kind(kind) for kind in arrays]
+    simple = len(kinds) == 1 and not kinds[0].optional and not kinds[0].several
+    accepted = _accept_one(kinds[0].chars, names) if simple else _accept(kinds, names)
+    moves = any(kind.chars is ANY for kind in kinds)  # and never warns
+
+    def decorate(general: _F) -> _F:
+        most = _most(general, len(arrays), names)
+
+        @functools.wraps(general)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if state.fast_by_types and len(args) <= most and (values := accepted(args, kwargs)) is not None:
+                token = None if moves else quiet_begin()
+                try:
+                    out = host(*values, **kwargs)
+                except REFUSALS:
+                    out = None
+                finally:
+                    if token is not None:
+                        quiet_end(token)
+                if not (out is None or (unless_nan and _has_nan(out))):
+                    if type(out) is np.ndarray and out.ndim:
+                        return ArrayImpl(out)
+                    return _wrapped(out, into)
+            try:
+                return general(*args, **kwargs)
+            except Exception as error:
+                name_function(error, function)
+                error.__traceback__ = filtered_traceback(error.__traceback__)
+                raise
+
+        function.decorate = decorate  # type: ignore[attr-defined]
+        return function  # type: ignore[return-value]
+
+    return decorate
+
+
+def _most(function: Callable[..., Any], arrays: int, names: frozenset[str]) -> int:
+    """How many arguments may come by position: the arrays, and those named that stand behind them."""
+    rest = list(inspect.signature(function).parameters.values())[arrays:]
+    known = itertools.takewhile(lambda p: p.name in names and p.kind is not p.KEYWORD_ONLY, rest)
+    return arrays + sum(99 if p.kind is p.VAR_POSITIONAL else 1 for p in known)
+
+
+_Accept = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
+
+
+def _accept_one(chars: Any, names: frozenset[str]) -> _Accept:
+    """What finds the arguments for NumPy, or None, of a function of one array."""
+
+    def accepted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any] | None:
+        if args and type(a := args[0]) is ArrayImpl:
+            h = a._host
+            if h is not None and h.dtype.char in chars and h.size and not a._weak:
+                if len(args) == 1 and not kwargs:
+                    return (h,)
+                if all(map(_is_plain, args[1:])) and _are_plain(kwargs, names):
+                    return (h, *args[1:])
+        return None
+
+    return accepted
+
+
+def _accept(kinds: Sequence[Kind], names: frozenset[str]) -> _Accept:
+    """The same for several arrays, optional ones, and lists of arrays."""
+    least = len(kinds) - len(list(itertools.takewhile(lambda kind: kind.optional, kinds[::-1])))
+
+    def accepted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any] | None:
+        if len(args) < least:
+            return None
+        values: list[Any] = []
+        for x, (chars, same, optional, several) in zip(args, kinds):
+            if several:
+                x = hosts(x, chars)
+                if x is None:
+                    return None
+            elif type(x) is ArrayImpl:
+                h = x._host
+                if h is None or h.dtype.char not in chars or not h.size or x._weak:
+                    return None
+                if same and h.dtype is not values[-1].dtype:
+                    return None
+                x = h
+            elif not optional or type(x) not in _PLAIN:
+                return None
+            values.append(x)
+        for x in args[len(kinds) :]:
+            if not _is_plain(x):
+                return None
+            values.append(x)
+        return None if kwargs and not _are_plain(kwargs, names) else values
+
+    return accepted
+
+
+def _is_plain(x: Any) -> bool:
+    return type(x) in _PLAIN or (type(x) in (tuple, list) and all(map(_is_plain, x)))
+
+
+def _are_plain(kwargs: dict[str, Any], names: frozenset[str]) -> bool:
+    return kwargs.keys() <= names and all(map(_is_plain, kwargs.values()))
+
+
+def hosts(arrays: Any, chars: str = ANY) -> list[Any] | None:
+    """The host values of a list of arrays of one dtype, if NumPy may join them at once."""
+    if type(arrays) is not list and type(arrays) is not tuple:
+        return None
+    found: list[Any] = []
+    dtype = None
+    for x in arrays:
+        if type(x) is not ArrayImpl:
+            return None
+        h = x._host
+        if h is None or x._weak or (dtype is not None and h.dtype is not dtype):
+            return None
+        dtype = h.dtype
+        found.append(h)
+    return found if dtype is not None and dtype.char in chars else None
+
+
+def _has_nan(out: Any) -> bool:
+    return bool(np.isnan(out).any()) if out.ndim else out != out
+
+
+def _wrapped(out: Any, into: Any = None) -> Any:
+    """NumPy's results as arrays: also Python numbers, several of them, and those of rank 0."""
+    if isinstance(out, np.generic):
+        return ArrayImpl(out)
+    if isinstance(out, (tuple, list)):
+        return (into or type(out))([_wrapped(x) for x in out])
+    return ArrayImpl(out if type(out) is np.ndarray and out.ndim else np.asarray(out)[()])

@@ -7,19 +7,19 @@ May import: `xform.lax`, the modules of `xform.numpy`.
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import Array
-from xform.core.errors import api_boundary
 from xform.lax.arithmetic import complex_dtype
 from xform.lax.fft import FftType, fft_p
 from xform.lax.shapes import convert
 from xform.lax.slicing import pad_p
 from xform.numpy import creation, manipulation, ufuncs
+from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     array_of,
     canonical_axes,
@@ -149,7 +149,7 @@ def _one_axis(name: str, n: Any, axis: Any) -> tuple[Any, tuple[int]]:
 # ---- Complex values ----------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.fft.fft, "lfdFD", plain="n axis norm")
 def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform along an axis: ``y[k] = sum_j a[j] exp(-2 pi i j k / n)``.
 
@@ -174,27 +174,35 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, o
     return _transform("fft", FftType.FFT, a, *_one_axis("fft", n, axis), norm, out)
 
 
-@api_boundary
+@short_way(np.fft.ifft, "lfdFD", plain="n axis norm")
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `fft`."""
     return _transform("ifft", FftType.IFFT, a, *_one_axis("ifft", n, axis), norm, out)
 
 
-@api_boundary
+@short_way(np.fft.fft2, "lfdFD", plain="axes norm")
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform over two axes; see `fftn`."""
+    """Fourier transform over two axes; see `fftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("fft2", FftType.FFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.ifft2, "lfdFD", plain="axes norm")
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `fft2`."""
+    """Inverse of `fft2`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("ifft2", FftType.IFFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.fftn, "lfdFD", plain="axes norm")
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform over several axes.
+
+    Differs from NumPy: an axis is transformed once at most.
 
     Parameters
     ----------
@@ -208,58 +216,73 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: 
     return _transform("fftn", FftType.FFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.ifftn, "lfdFD", plain="axes norm")
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `fftn`."""
+    """Inverse of `fftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm, out)
 
 
 # ---- Real values -------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.fft.rfft, "lfd", plain="n axis norm")
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform of real values: the n // 2 + 1 frequencies that are not negative; see `fft`."""
     return _transform("rfft", FftType.RFFT, a, *_one_axis("rfft", n, axis), norm, out)
 
 
-@api_boundary
+@short_way(np.fft.irfft, "lfdFD", plain="n axis norm")
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `rfft`, real; n is the length of the result, by default even: twice that of `a` less 2."""
     return _transform("irfft", FftType.IRFFT, a, *_one_axis("irfft", n, axis), norm, out)
 
 
-@api_boundary
+@short_way(np.fft.rfft2, "lfd", plain="axes norm")
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform of real values over two axes; see `rfftn`."""
+    """Fourier transform of real values over two axes; see `rfftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("rfft2", FftType.RFFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.irfft2, "lfdFD", plain="axes norm")
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `rfft2`."""
+    """Inverse of `rfft2`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("irfft2", FftType.IRFFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.rfftn, "lfd", plain="axes norm")
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative."""
+    """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.irfftn, "lfdFD", plain="axes norm")
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `rfftn`, real; `s` holds the lengths of the result."""
+    """Inverse of `rfftn`, real; `s` holds the lengths of the result.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 
-@api_boundary
+@short_way(np.fft.hfft, "lfdFD", plain="n axis norm")
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform of values with ``a[-j] = conj(a[j])``, given for j from 0; it is real and of length n."""
     return _transform("hfft", FftType.IRFFT, ufuncs.conj(a), *_one_axis("hfft", n, axis), _opposite("hfft", norm), out)
 
 
-@api_boundary
+@short_way(np.fft.ihfft, "lfd", plain="n axis norm")
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: None = None) -> Array:
     """Inverse of `hfft`."""
     return ufuncs.conj(
@@ -277,7 +300,16 @@ def _opposite(name: str, norm: str | None) -> str:
 # ---- Frequencies -------------------------------------------------------------------------------------------
 
 
-@api_boundary
+def _host_frequencies(host: Callable[..., Any]) -> Callable[..., Any]:
+    def frequencies(n: int, d: float = 1.0) -> Any:
+        if n < 1:
+            raise ValueError
+        return host(n, d)
+
+    return frequencies
+
+
+@short_way(_host_frequencies(np.fft.fftfreq), plain="n d")
 def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Array:
     """The frequencies of `fft`, in cycles per unit: ``[0, 1, ..., -2, -1] / (n d)``.
 
@@ -292,7 +324,7 @@ def fftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> A
     return _frequencies("fftfreq", np.concatenate([np.arange(middle), np.arange(middle - n, 0)]), n, d, dtype, device)
 
 
-@api_boundary
+@short_way(_host_frequencies(np.fft.rfftfreq), plain="n d")
 def rfftfreq(n: int, d: Any = 1.0, device: Any = None, *, dtype: Any = None) -> Array:
     """The frequencies of `rfft`: ``[0, 1, ..., n // 2] / (n d)``."""
     n = _count("rfftfreq", n)
@@ -311,16 +343,16 @@ def _count(name: str, n: Any) -> int:
 
 def _frequencies(name: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
     dtype = dtype_argument(f"fft.{name}", dtype) or dtypes.to_inexact_dtype(np.dtype(np.int64))
-    return creation.asarray(numbers, dtype, device=device) / creation.asarray(d * n, dtype)
+    return creation.placed(name, creation.asarray(numbers, dtype) / creation.asarray(d * n, dtype), device)
 
 
-@api_boundary
+@short_way(np.fft.fftshift, ANY, plain="axes")
 def fftshift(x: Any, axes: Any = None) -> Array:
     """Moves frequency 0 to the middle of the axes (by default all)."""
     return _shift("fftshift", x, axes, 1)
 
 
-@api_boundary
+@short_way(np.fft.ifftshift, ANY, plain="axes")
 def ifftshift(x: Any, axes: Any = None) -> Array:
     """Inverse of `fftshift`."""
     return _shift("ifftshift", x, axes, -1)

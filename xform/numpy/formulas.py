@@ -119,6 +119,12 @@ def scaled(name: str, factor: float) -> Any:
     return function
 
 
+def host_sinc(x: Any) -> Any:
+    """`sinc` of an ndarray or NumPy scalar."""
+    y = np.pi * x
+    return np.where(x == 0, y.dtype.type(1), np.sin(y) / y)[()]
+
+
 def sinc(x: Any) -> Any:
     """Elementwise sin(pi x) / (pi x), 1 at 0; derivatives at 0 are right up to the fourth."""
     (x,) = inexact_arrays("sinc", x)
@@ -408,9 +414,10 @@ def power(x: Any, y: Any) -> Any:
     >>> xnp.power(xnp.array([1.0, 2.0, 3.0]), -1).tolist()
     [1.0, 0.5, 0.3333333333333333]
     """
-    whole = isinstance(y, int | np.integer) and not isinstance(y, bool)
-    if whole and not isinstance(x, SCALARS) and is_inexact(operand("power", x, "x1")):
-        return pw.integer_pow_p.bind(x, y=int(y))
+    if isinstance(y, int | np.integer) and not isinstance(y, bool) and not isinstance(x, SCALARS):
+        kind = dtypes.kinds[dtype_of(operand("power", x, "x1"))]
+        if kind in "fc" or (kind in "iu" and type(y) is int and y >= 0):
+            return pw.integer_pow_p.bind(x, y=int(y))
     x, y = pair("power", x, y)
     if is_inexact(x):
         return tr.pow_p.bind(x, y)
@@ -479,9 +486,7 @@ def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:
     large, small = choose(swap, x, y), choose(swap, y, x)  # not max and |x - y|: these have a kink where x = y
     delta = small - large
     # Equal infinities and NaN: x + y is right as it is, and their difference would be NaN.
-    odd = isnan(delta)
-    delta = choose(odd, constant(x, 0), delta)
-    return choose(odd, x + y, large + log1p(exp(delta)))
+    return choose(isnan(delta), x + y, large + log1p(exp(delta)))
 
 
 def logaddexp(x: Any, y: Any) -> Any:

@@ -5,7 +5,7 @@ a `dynamic_slice` where an integer is traced; arrays of integers one `gather`.
 
 An index that is known to be out of bounds raises IndexError. A traced one can't: it reads the nearest element.
 
-May import: `numpy.index_plans`, `numpy.promotion`, `xform.lax`, `interpreters.plans`, `xform.core`.
+May import: `numpy.fast`, `numpy.index_plans`, `numpy.promotion`, `xform.lax`, `interpreters.plans`, `xform.core`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,6 +24,7 @@ from xform.lax.dynamic_slicing import dynamic_slice_p, of_one_dtype
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, fill_scalar, gather_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape, rev_p, squeeze_p
 from xform.lax.slicing import static_slice
+from xform.numpy.fast import ANY, INTEGERS, optional, short_way
 from xform.numpy.index_plans import ARRAY, INT, NEW, SCALAR, SLICE, Item, holds_tracer, in_bounds, parse, plan_of
 from xform.numpy.promotion import array_of, canonical_axis, is_concrete, no_out, shown
 
@@ -272,7 +273,7 @@ def _mode_of(mode: Any, indices: Array, fill_value: Any) -> Any:
     return "fill" if mode is None and (fill_value is not None or not is_concrete(indices)) else mode
 
 
-@api_boundary
+@short_way(np.take, ANY, optional(INTEGERS), plain="axis")
 def take(
     a: Any,
     indices: Any,
@@ -284,6 +285,8 @@ def take(
     fill_value: Any = None,
 ) -> Array:
     """The elements of an array at `indices`, along one axis, whose place the axes of `indices` take.
+
+    Differs from NumPy: traced indices out of bounds give `fill_value`, not IndexError.
 
     Parameters
     ----------
@@ -325,7 +328,7 @@ def take(
     return a.at[(slice(None),) * axis + (indices,)].get(mode=mode, fill_value=fill_value, **flags)
 
 
-@api_boundary
+@short_way(np.take_along_axis, ANY, INTEGERS, plain="axis")
 def take_along_axis(
     arr: Any,
     indices: Any,
@@ -336,6 +339,8 @@ def take_along_axis(
     wrap_negative_indices: bool | None = None,
 ) -> Array:
     """Elements along an axis at indices that differ from line to line, as `argsort` gives them.
+
+    Differs from NumPy: traced indices out of bounds give `fill_value`, not IndexError.
 
     Parameters
     ----------

@@ -14,11 +14,13 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, reshape_p
+from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.lax.sorting import sort as lax_sort
+from xform.lax.stacking import stack_p, tile_p
 from xform.numpy import keys, manipulation
 from xform.numpy.elementwise import where
-from xform.numpy.fast import REFUSALS
+from xform.numpy.fast import ANY, REFUSALS, hosts, same, several, short_way
 from xform.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d
 from xform.numpy.promotion import (
     ShapeError,
@@ -38,21 +40,6 @@ from xform.numpy.promotion import (
 from xform.numpy.ranges import arange
 
 
-def _hosts(arrays: Any) -> list[Any] | None:
-    """The host values of a list of arrays, if NumPy may join them at once."""
-    hosts = []
-    dtype = None
-    for x in arrays:
-        if type(x) is not ArrayImpl:
-            return None
-        h = x._host
-        if h is None or x._weak or (dtype is not None and h.dtype is not dtype):
-            return None
-        dtype = h.dtype
-        hosts.append(h)
-    return hosts or None
-
-
 def _joined(name: str, arrays: Any, dtype: Any, casting: str = "same_kind") -> list[Any]:
     """The arrays of an argument, promoted to one dtype, or cast to the one that was asked for."""
     found = arrays_of(name, arrays)
@@ -68,11 +55,11 @@ def concatenate(
     arrays: Any, axis: int | None = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Array:
     """Join arrays along an existing axis; with ``axis=None`` the elements of all in a row."""
-    if dtype is out is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
-        hosts = _hosts(arrays)
-        if hosts is not None:
+    if dtype is out is None and state.fast:
+        found = hosts(arrays)
+        if found is not None:
             try:
-                return ArrayImpl(np.concatenate(hosts, axis))
+                return ArrayImpl(np.concatenate(found, axis))
             except REFUSALS:
                 pass
     try:
@@ -109,11 +96,11 @@ def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
 
 def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join arrays of one shape along a new axis."""
-    if dtype is None and state.fast and (type(arrays) is list or type(arrays) is tuple):
-        hosts = _hosts(arrays)
-        if hosts is not None and out is None:
+    if dtype is out is None and state.fast:
+        found = hosts(arrays)
+        if found is not None:
             try:
-                return ArrayImpl(np.stack(hosts, axis))
+                return ArrayImpl(np.stack(found, axis))
             except REFUSALS:
                 pass
     try:
@@ -124,12 +111,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, ca
             raise ShapeError(
                 f"numpy.stack: all input arrays must have the same shape, got {', '.join(map(shown, joined))}"
             )
-        axis = canonical_axis("stack", axis, len(shape) + 1)
-        dims = tuple(d for d in range(len(shape) + 1) if d != axis)
-        new = (*shape[:axis], 1, *shape[axis:])
-        return _concatenate(
-            "stack", [broadcast_in_dim_p.bind(a, shape=new, broadcast_dimensions=dims) for a in joined], axis
-        )
+        return stack_p.bind(*joined, axis=canonical_axis("stack", axis, len(shape) + 1))
     except Exception as error:
         if not keys.among(arrays):
             error.__traceback__ = filtered_traceback(error.__traceback__)
@@ -137,7 +119,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, ca
     return keys.mapped(stack, arrays, axis, dtype=dtype)
 
 
-@api_boundary
+@short_way(np.vstack, several(ANY))
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the first axis; vectors are rows."""
     return _concatenate("vstack", [atleast_2d(a) for a in _joined("vstack", tup, dtype, casting)], 0)
@@ -146,27 +128,27 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
 row_stack = vstack
 
 
-@api_boundary
+@short_way(np.hstack, several(ANY))
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join along the second axis; vectors along their only one."""
     arrays = [atleast_1d(a) for a in _joined("hstack", tup, dtype, casting)]
     return _concatenate("hstack", arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
-@api_boundary
+@short_way(np.dstack, several(ANY))
 def dstack(tup: Any, dtype: Any = None) -> Array:
     """Join along the third axis."""
     return _concatenate("dstack", [atleast_3d(a) for a in _joined("dstack", tup, dtype)], 2)
 
 
-@api_boundary
+@short_way(np.column_stack, several(ANY))
 def column_stack(tup: Any) -> Array:
     """Join along the second axis; vectors are columns."""
     arrays = [a if a.ndim > 1 else reshape_p.bind(a, new_sizes=(a.size, 1)) for a in _joined("column_stack", tup, None)]
     return _concatenate("column_stack", arrays, 1)
 
 
-@api_boundary
+@short_way(np.append, ANY, same(ANY), plain="axis")
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     """Join `values` to the end; with ``axis=None`` all elements in a row."""
     return _concatenate("append", _joined("append", (arr, values), None), axis)
@@ -207,25 +189,23 @@ def block(arrays: Any) -> Array:
 # ---- Repeating ---------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.tile, ANY, plain="reps")
 def tile(A: Any, reps: Any) -> Array:
     """The array repeated so many times along each axis."""
     a = array_of("tile", A, "A")
     counts = shape_argument("tile", reps, "reps")
     shape = (1,) * (len(counts) - a.ndim) + a.shape
     counts = (1,) * (len(shape) - len(counts)) + counts
-    spread = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
-    kept = tuple(range(1, 2 * len(shape), 2))
-    a = manipulation.reshape(a, shape)
-    out = broadcast_in_dim_p.bind(a, shape=spread, broadcast_dimensions=kept)
-    return manipulation.reshape(out, tuple(c * n for c, n in zip(counts, shape, strict=True)))
+    return tile_p.bind(manipulation.reshape(a, shape), reps=counts)
 
 
-@api_boundary
+@short_way(np.repeat, ANY, plain="repeats axis")
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
 ) -> Array:
     """Each element repeated so many times, along an axis (of all in a row by default).
+
+    Differs from NumPy: repeats that aren't integers are a TypeError; traced ones need `total_repeat_length`.
 
     Parameters
     ----------
@@ -269,11 +249,11 @@ def repeat(
     total = operator.index(total_repeat_length)
     if not n:
         return manipulation.resize(a, (*a.shape[:axis], 0, *a.shape[axis + 1 :]))
-    from xform.numpy.searching import searchsorted
-
-    ends = expand_to(manipulation.ravel(counts), (n,)).cumsum()
-    place = searchsorted(ends, arange(total), side="right")
-    return a[(slice(None),) * axis + (place.clip(0, n - 1),)]
+    # One step up where the next element begins; the last one goes on to the end.
+    begins = expand_to(manipulation.ravel(counts), (n,))[: n - 1].cumsum()
+    steps = lax_full((total,), 0, begins.dtype).at[begins].add(1, mode="drop", wrap_negative_indices=False)
+    at = a.at[(slice(None),) * axis + (steps.cumsum(),)]
+    return at.get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _repeat_all(a: Array, count: int, axis: int) -> Array:
@@ -297,9 +277,11 @@ def _known_indices(obj: Any) -> np.ndarray:
     return found if found.size else found.astype(int)  # of an empty list
 
 
-@api_boundary
+@short_way(np.delete, ANY, plain="obj axis")
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """Without the elements at the indices `obj` (an int, slice, or array of ints or booleans), along an axis.
+
+    Differs from NumPy: traced indices must be integers that differ.
 
     A traced `obj` must be an integer, or integers that are known to differ (``assume_unique_indices=True``).
     """
@@ -324,7 +306,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return arr[(slice(None),) * axis + (slice_in_dim(order, 0, n - removed.size),)]
 
 
-@api_boundary
+@short_way(np.insert, "d", plain="obj values axis")
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """With `values` before the indices `obj` (an int, slice, or array of ints, which may be traced), along an axis."""
     arr = array_of("insert", arr, "arr")

@@ -68,6 +68,13 @@ def mapped(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _for_keys(function: Callable[..., Any]) -> Callable[..., Any]:
+    short_way = getattr(function, "decorate", None)
+    if short_way is not None:  # see `numpy.fast`: it stays in front
+        general = _for_keys(function.__wrapped__)  # type: ignore[attr-defined]
+        general.__name__ = general.__qualname__ = function.__name__
+        general.__doc__ = function.__doc__
+        return short_way(general)
+
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:

@@ -9,7 +9,7 @@ May import: `xform.lax`, the modules of `xform.numpy`.
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from xform.lax.linalg.solve import solve as _solve
 from xform.lax.shapes import reshape_p
 from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
 from xform.numpy.elementwise import where
+from xform.numpy.fast import INEXACT, WIDE, same, several, short_way
 from xform.numpy.norms import (
     MatrixShapeError,
     cond,
@@ -100,6 +101,11 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
+def _symmetrized(host: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's function, which reads one triangle, of ``(a + a^H) / 2``."""
+    return lambda a: host((a + a.conj().swapaxes(-1, -2)) * 0.5)
+
+
 # ---- Equations and inverses --------------------------------------------------------------------------------
 
 
@@ -115,9 +121,11 @@ def _adjoint(x: Array) -> Array:
     return ufuncs.conj(matrix_transpose(x))
 
 
-@api_boundary
+@short_way(np.linalg.solve, INEXACT, same(INEXACT))
 def solve(a: Any, b: Any) -> Array:
     """The solution of ``a @ x = b``.
+
+    Differs from NumPy: a singular matrix gives infinities or NaN, not LinAlgError.
 
     Parameters
     ----------
@@ -151,9 +159,12 @@ def solve(a: Any, b: Any) -> Array:
     return reshape_p.bind(out, new_sizes=out.shape[:-1]) if vector else out
 
 
-@api_boundary
+@short_way(np.linalg.inv, INEXACT)
 def inv(a: Any) -> Array:
-    """The inverses of matrices (..., n, n); NaN where they are singular."""
+    """The inverses of matrices (..., n, n); NaN where they are singular.
+
+    Differs from NumPy: a singular matrix gives NaN, not LinAlgError.
+    """
     return inv_p.bind(matrices("inv", a, square=True))
 
 
@@ -182,11 +193,24 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     return pinv_p.bind(hermitian_part(a) if hermitian else a, cutoff, hermitian=bool(hermitian))
 
 
-@api_boundary
+def _host_lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
+    """NumPy's, with residuals always."""
+    if a.ndim != 2 or a.shape[0] != b.shape[0]:
+        raise ValueError
+    x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
+    if not residuals.size:
+        rest = b - a @ x
+        residuals = (rest * rest.conj()).real.sum(0)
+    return x, residuals if b.ndim > 1 else np.sum(residuals), np.int64(rank), s
+
+
+@short_way(_host_lstsq, "fdFD", same("fdFD"), plain="rcond")
 def lstsq(
     a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """The x that minimizes the length of ``b - a @ x``, and is the shortest of those that do.
+
+    Differs from NumPy: residuals are returned in any case, unless ``numpy_resid=True``.
 
     Parameters
     ----------
@@ -228,6 +252,8 @@ def lstsq(
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     """The solution of ``tensordot(a, x, x.ndim) = b``.
 
+    Differs from NumPy: a singular matrix gives infinities or NaN, not LinAlgError.
+
     Parameters
     ----------
     a : array of shape ``b.shape + x.shape``, with as many elements in `x` as in `b`
@@ -250,7 +276,10 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
 
 @api_boundary
 def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``."""
+    """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``.
+
+    Differs from NumPy: a singular matrix gives infinities or NaN, not LinAlgError.
+    """
     a, ind = inexact("tensorinv", a), operator.index(ind)
     rows = math.prod(a.shape[:ind])
     if ind <= 0:
@@ -265,13 +294,13 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
 # ---- Determinants ------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.linalg.det, INEXACT)
 def det(a: Any) -> Array:
     """The determinants of matrices (..., n, n)."""
     return det_p.bind(matrices("det", a, square=True))
 
 
-@api_boundary
+@short_way(np.linalg.slogdet, INEXACT, into=SlogdetResult._make)
 def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the modulus of the determinants of matrices (..., n, n).
 
@@ -293,9 +322,11 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 # ---- Decompositions ----------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(_symmetrized(np.linalg.cholesky), INEXACT)
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with ``a = L L^H``.
+
+    Differs from NumPy: a matrix that isn't positive definite gives NaN; both triangles are read by default.
 
     Parameters
     ----------
@@ -310,7 +341,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return _adjoint(out) if upper else out
 
 
-@api_boundary
+@short_way(np.linalg.qr, INEXACT, plain="mode", into=QRResult._make)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """QR decomposition: ``a = Q R`` with orthonormal columns in Q and upper triangular R.
 
@@ -337,21 +368,29 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 @api_boundary
 def eig(a: Any) -> EigResult:
-    """Eigenvalues (..., n) and right eigenvectors (..., n, n), in columns, of matrices (..., n, n); all complex."""
+    """Eigenvalues (..., n) and right eigenvectors (..., n, n), in columns, of matrices (..., n, n); all complex.
+
+    Differs from NumPy: the result is complex also if all eigenvalues are real.
+    """
     w, v = _lax.eig(matrices("eig", a, square=True), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
 @api_boundary
 def eigvals(a: Any) -> Array:
-    """The eigenvalues (..., n) of matrices (..., n, n), complex and in no particular order."""
+    """The eigenvalues (..., n) of matrices (..., n, n), complex and in no particular order.
+
+    Differs from NumPy: the result is complex also if all eigenvalues are real.
+    """
     a = matrices("eigvals", a, square=True)
     return _lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
 
-@api_boundary
+@short_way(_symmetrized(np.linalg.eigh), INEXACT, into=EighResult._make)
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Differs from NumPy: both triangles are read, unless ``symmetrize_input=False``.
 
     Parameters
     ----------
@@ -378,15 +417,18 @@ def _lower(name: str, uplo: Any) -> bool:
     return uplo != "U"
 
 
-@api_boundary
+@short_way(_symmetrized(np.linalg.eigvalsh), INEXACT)
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues (..., n) of Hermitian matrices (..., n, n), ascending; parameters as of `eigh`."""
+    """The eigenvalues (..., n) of Hermitian matrices (..., n, n), ascending; parameters as of `eigh`.
+
+    Differs from NumPy: both triangles are read, unless ``symmetrize_input=False``.
+    """
     a = matrices("eigvalsh", a, square=True)
     a = hermitian_part(a) if symmetrize_input else a
     return _lax.eigh_p.bind(a, lower=_lower("eigvalsh", UPLO), vectors=False)[0]
 
 
-@api_boundary
+@short_way(np.linalg.svd, INEXACT, plain="full_matrices compute_uv", into=SVDResult._make)
 def svd(
     a: Any,
     full_matrices: bool = True,
@@ -442,7 +484,10 @@ def _hermitian_svd(a: Array, compute_uv: bool, subset: Any) -> Any:
 
 @api_boundary
 def matrix_power(a: Any, n: int) -> Array:
-    """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative."""
+    """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative.
+
+    Differs from NumPy: a negative power of a singular matrix gives infinities or NaN, not LinAlgError.
+    """
     a = array_of("linalg.matrix_power", a)
     if a.ndim < 2:
         raise MatrixShapeError(f"numpy.linalg.matrix_power: a must be at least two-dimensional, got {shown(a)}")
@@ -462,7 +507,7 @@ def matrix_power(a: Any, n: int) -> Array:
     return out  # type: ignore[return-value]
 
 
-@api_boundary
+@short_way(np.linalg.multi_dot, several(WIDE))
 def multi_dot(arrays: Sequence[Any], *, out: None = None, precision: Any = None) -> Array:
     """The product of several matrices, in the order that takes the least work.
 

@@ -19,7 +19,9 @@ from xform.lax.dynamic_slicing import dynamic_slice_in_dim
 from xform.lax.roll import roll_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
 from xform.lax.slicing import concatenate_p, slice_in_dim
+from xform.lax.split import split_p
 from xform.numpy import keys
+from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -111,7 +113,7 @@ def _to_shape(a: Array, new: Shape) -> Array:
     return a if a.shape == new else reshape_p.bind(a, new_sizes=new)
 
 
-@api_boundary
+@short_way(np.ravel, ANY)
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one axis."""
     _no_sharding("ravel", out_sharding)
@@ -136,7 +138,7 @@ def resize(a: Any, new_shape: Any) -> Array:
     return _to_shape(slice_in_dim(flat, 0, wanted), new)
 
 
-@api_boundary
+@short_way(np.squeeze, ANY, plain="axis")
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Without axes of length 1: all, or those given, which must have it."""
     a = array_of("squeeze", a)
@@ -149,7 +151,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else a
 
 
-@api_boundary
+@short_way(np.expand_dims, ANY, plain="axis")
 def expand_dims(a: Any, axis: Any) -> Array:
     """With new axes of length 1, which stand at `axis` of the result."""
     a = array_of("expand_dims", a)
@@ -163,7 +165,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
 
 
 def _at_least(name: str, n: int, place: Any) -> Any:
-    @api_boundary
+    @short_way(getattr(np, name), ANY)
     def function(*arys: Any) -> Any:
         """At least so many axes."""
         arrays = arys[0] if len(arys) == 1 and isinstance(arys[0], list | tuple) else arys
@@ -182,7 +184,7 @@ atleast_3d = _at_least("atleast_3d", 3, lambda s: (*s, 1) if len(s) == 2 else (1
 # ---- Order of the axes -------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.transpose, ANY, plain="axes")
 def transpose(a: Any, axes: Any = None) -> Array:
     """The axes in another order: axis i of the result is axis ``axes[i]``; None: reversed."""
     a = array_of("transpose", a)
@@ -207,7 +209,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
-@api_boundary
+@short_way(np.swapaxes, ANY, plain="axis1 axis2")
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     a = array_of("swapaxes", a)
@@ -217,7 +219,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return a if i == j else transpose_p.bind(a, permutation=tuple(order))
 
 
-@api_boundary
+@short_way(np.moveaxis, ANY, plain="source destination")
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """Axes moved to other places; the rest keeps its order."""
     a = array_of("moveaxis", a)
@@ -234,7 +236,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     return a if order == list(range(a.ndim)) else transpose_p.bind(a, permutation=tuple(order))
 
 
-@api_boundary
+@short_way(np.rollaxis, ANY, plain="axis start")
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """An axis moved before the one at `start`."""
     a = array_of("rollaxis", a)
@@ -246,7 +248,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 # ---- Order of the elements ---------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.flip, ANY, plain="axis")
 def flip(m: Any, axis: Any = None) -> Array:
     """Elements in reverse order along axes (all by default)."""
     m = array_of("flip", m, "m")
@@ -261,19 +263,19 @@ def _of_rank(name: str, m: Any, least: int) -> Array:
     return m
 
 
-@api_boundary
+@short_way(np.fliplr, ANY)
 def fliplr(m: Any) -> Array:
     """Reversed along the second axis."""
     return flip(_of_rank("fliplr", m, 2), 1)
 
 
-@api_boundary
+@short_way(np.flipud, ANY)
 def flipud(m: Any) -> Array:
     """Reversed along the first axis."""
     return flip(_of_rank("flipud", m, 1), 0)
 
 
-@api_boundary
+@short_way(np.rot90, ANY, plain="k axes")
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
     """Rotated k times by 90 degrees, from the first towards the second axis."""
     m = array_of("rot90", m, "m")
@@ -291,9 +293,11 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
             return flip(swapaxes(m, first, second), second)
 
 
-@api_boundary
+@short_way(np.roll, ANY, plain="shift axis")
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced.
+
+    Differs from NumPy: a shift that isn't an integer is a TypeError.
 
     Examples
     --------
@@ -319,14 +323,14 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
             s = known_integer("roll", "shift", s) % n
             a = roll_p.bind(a, shift=s, dimension=d) if s else a
         else:
-            a = dynamic_slice_in_dim(concatenate_p.bind(a, a, dimension=d), (n - s % n) % n, n, d)
+            a = dynamic_slice_in_dim(concatenate_p.bind(a, a, dimension=d), -s % n, n, d)
     return a
 
 
 # ---- Broadcasting ------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.broadcast_to, ANY, plain="shape")
 def broadcast_to(array: Any, shape: Any, subok: bool = False, *, out_sharding: Any = None) -> Array:
     """The array repeated to a shape, by NumPy's broadcasting."""
     _no_sharding("broadcast_to", out_sharding)
@@ -380,18 +384,26 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
         bounds = [0]
         for i in range(sections):
             bounds.append(bounds[-1] + small + (i < more))
+    if len(bounds) > 2 and bounds == sorted(bounds):
+        return split_p.bind(ary, sizes=tuple(b - a for a, b in itertools.pairwise(bounds)), axis=axis)
     return [slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in itertools.pairwise(bounds)]
 
 
-@api_boundary
+@short_way(np.split, ANY, plain="indices_or_sections axis")
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts along an axis: so many of equal length, or between indices."""
+    """Parts along an axis: so many of equal length, or between indices.
+
+    Differs from NumPy: numbers of sections that aren't integers are a TypeError.
+    """
     return _split("split", ary, indices_or_sections, axis, True)
 
 
-@api_boundary
+@short_way(np.array_split, ANY, plain="indices_or_sections axis")
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts along an axis, like `split`, of which the first may be longer by one."""
+    """Parts along an axis, like `split`, of which the first may be longer by one.
+
+    Differs from NumPy: numbers of sections that aren't integers are a TypeError.
+    """
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
@@ -402,13 +414,13 @@ def _split_of_rank(name: str, ary: Any, indices_or_sections: Any, axis: int, lea
     return _split(name, ary, indices_or_sections, axis, True)
 
 
-@api_boundary
+@short_way(np.vsplit, ANY, plain="indices_or_sections")
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along the first axis."""
     return _split_of_rank("vsplit", ary, indices_or_sections, 0, 2)
 
 
-@api_boundary
+@short_way(np.hsplit, ANY, plain="indices_or_sections")
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
     """Parts along the second axis (the first, if there is only one)."""
     return _split_of_rank("hsplit", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1, 1)
@@ -432,7 +444,10 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 @api_boundary
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing."""
+    """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing.
+
+    Differs from NumPy: under a transformation the values must be known.
+    """
     value = concrete("trim_zeros", array_of("trim_zeros", filt, "filt"), "filt", "The result's shape depends on it.")
     if not set(trim.lower()) <= set("fb"):
         raise ValueError(f"numpy.trim_zeros: unexpected character(s) in trim: {trim!r}")

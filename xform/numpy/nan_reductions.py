@@ -16,8 +16,24 @@ from xform.core.errors import api_boundary
 from xform.lax import reductions as rd
 from xform.lax.comparison import select_n_p
 from xform.numpy import ufuncs
+from xform.numpy.fast import INEXACT, REAL, WIDE, short_way
 from xform.numpy.promotion import array_of, is_concrete, shown
-from xform.numpy.reductions import any, argmax, argmin, cumprod, cumsum, mask_of, max, mean, min, prod, sum, variance
+from xform.numpy.reductions import (
+    any,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    host_mean,
+    host_variance,
+    mask_of,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+    variance,
+)  # fmt: skip
 
 
 def _valid(name: str, a: Any, where: Any = None) -> tuple[Array, Any]:
@@ -27,8 +43,15 @@ def _valid(name: str, a: Any, where: Any = None) -> tuple[Array, Any]:
     return a, valid if where is None else valid & mask_of(name, where, a)
 
 
+# If the plain reduction has no NaN, there was none to be skipped.
+
+
+def _host_of(ufunc: Any) -> Callable[..., Any]:
+    return lambda a, axis=None, keepdims=False: ufunc.reduce(a, axis, None, None, keepdims)
+
+
 def _replacing(name: str, reduction: Callable[..., Array], replacement: int, doc: str) -> Callable[..., Array]:
-    @api_boundary
+    @short_way(_host_of(np.add if replacement == 0 else np.multiply), WIDE, plain="axis keepdims", unless_nan=True)
     def function(
         a: Any,
         axis: Any = None,
@@ -52,7 +75,7 @@ nanprod = _replacing("nanprod", prod, 1, "`prod` that takes NaN as 1.")
 
 
 def _extreme_without_nan(name: str, reduction: Callable[..., Array], identity: Any, doc: str) -> Callable[..., Array]:
-    @api_boundary
+    @short_way(_host_of(np.fmax if reduction is max else np.fmin), REAL, plain="axis keepdims", unless_nan=True)
     def function(
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Array:
@@ -111,7 +134,7 @@ nanargmin = _place_without_nan(
 )
 
 
-@api_boundary
+@short_way(host_mean, INEXACT, plain="axis keepdims", unless_nan=True)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
 ) -> Array:
@@ -120,7 +143,7 @@ def nanmean(
     return mean(a, axis, dtype, out, keepdims, where=valid)
 
 
-@api_boundary
+@short_way(host_variance, "fd", plain="axis ddof keepdims", unless_nan=True)
 def nanvar(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
     where: Any = None, mean: Any = None, correction: float | None = None,
@@ -129,7 +152,12 @@ def nanvar(
     return _variance_without_nan("nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
-@api_boundary
+@short_way(
+    lambda a, *args, **kwargs: np.sqrt(host_variance(a, *args, **kwargs)),
+    "fd",
+    plain="axis ddof keepdims",
+    unless_nan=True,
+)
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
     where: Any = None, mean: Any = None, correction: float | None = None,
@@ -152,14 +180,14 @@ def _variance_without_nan(
     return select_n_p.bind(enough, result.dtype.type(np.nan), result)
 
 
-@api_boundary
+@short_way(np.cumsum, WIDE, plain="axis", unless_nan=True)
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
     """`cumsum` that takes NaN as 0."""
     a, valid = _valid("nancumsum", a)
     return cumsum(select_n_p.bind(valid, a.dtype.type(0), a), axis, dtype, out)
 
 
-@api_boundary
+@short_way(np.cumprod, WIDE, plain="axis", unless_nan=True)
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
     """`cumprod` that takes NaN as 1."""
     a, valid = _valid("nancumprod", a)

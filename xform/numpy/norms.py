@@ -15,6 +15,7 @@ from xform.lax.linalg import eigh_p, inv_p, svd_p
 from xform.lax.linalg.matrices import hermitian_part
 from xform.numpy import creation, manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
+from xform.numpy.fast import INEXACT, short_way
 from xform.numpy.promotion import ShapeError, array_of, canonical_axes, promote_inexact, shown, strong
 
 
@@ -67,7 +68,7 @@ def svdvals(x: Any, /) -> Array:
     return svd_p.bind(matrices("svdvals", x, "x"), full_matrices=False, vectors=False)[0]
 
 
-@api_boundary
+@short_way(np.linalg.norm, INEXACT, plain="ord axis keepdims")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """Norms of vectors or matrices.
 
@@ -157,7 +158,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return manipulation.expand_dims(out, axes) if keepdims else out
 
 
-@api_boundary
+@short_way(np.linalg.cond, INEXACT, plain="p")
 def cond(x: Any, p: Any = None) -> Array:
     """Condition numbers ``norm(x, p) norm(inv(x), p)`` of matrices (..., m, n); infinite of a singular matrix.
 
@@ -179,7 +180,7 @@ def cond(x: Any, p: Any = None) -> Array:
     return where(ufuncs.isnan(out) & ~missing, np.inf, out)
 
 
-@api_boundary
+@short_way(np.linalg.matrix_rank, INEXACT)
 def matrix_rank(A: Any = None, tol: Any = None, hermitian: bool = False, *, rtol: Any = None, M: Any = None) -> Array:
     """The ranks of matrices: how many singular values are more than a limit.
 

@@ -19,7 +19,7 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import slice_in_dim
 from xform.numpy import manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
-from xform.numpy.fast import REFUSALS
+from xform.numpy.fast import REAL, REFUSALS, WIDE, optional, same, short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import (
     array_of,
@@ -39,7 +39,7 @@ from xform.numpy.searching import searchsorted
 # ---- Differences and integrals -----------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.diff, REAL + "?FD", plain="n axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The n-th differences of neighbours along an axis, with values put in front and behind before."""
     a, n = array_of("diff", a), operator.index(n)
@@ -69,7 +69,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return a
 
 
-@api_boundary
+@short_way(np.ediff1d, "d", plain="to_end to_begin")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours among all elements in a row, with values put in front and behind."""
     ary = manipulation.ravel(array_of("ediff1d", ary, "ary"))
@@ -92,7 +92,7 @@ def _end(ary: Array, values: Any, arg: str) -> Array:
     return convert(manipulation.ravel(values), ary.dtype)
 
 
-@api_boundary
+@short_way(np.gradient, "d", plain="varargs axis edge_order")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Derivatives of samples along axes, by central differences, one-sided at the ends.
 
@@ -177,7 +177,7 @@ def _gradient(f: Array, axis: int, spacing: Any, edge_order: int) -> Array:
     return concatenate([first, inside, last], axis)
 
 
-@api_boundary
+@short_way(np.trapezoid, "d", optional(same("d")), plain="dx axis")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """Integral of samples along an axis by the trapezoidal rule, at coordinates x or with spacing dx."""
     y = array_of("trapezoid", y, "y")
@@ -198,7 +198,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     return 0.5 * reductions.sum(steps * pairs, axis)
 
 
-@api_boundary
+@short_way(np.unwrap, "d", plain="discont axis period")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
     """Add multiples of the period, so that no step along an axis is larger than half of it (or than `discont`)."""
     p = array_of("unwrap", p, "p")
@@ -223,7 +223,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi)
 # ---- Interpolation -----------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.interp, optional("d"), "d", "d", plain="left right period")
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """Piecewise linear interpolation of points (xp, fp), of which xp must ascend.
 
@@ -280,7 +280,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 # ---- Convolution -------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.convolve, WIDE, same(WIDE), plain="mode")
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Discrete convolution of two vectors: the product of polynomials.
 
@@ -291,7 +291,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     return _convolve("convolve", a, v, mode, precision, preferred_element_type, False)
 
 
-@api_boundary
+@short_way(np.correlate, WIDE, same(WIDE), plain="mode")
 def correlate(
     a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:

@@ -14,10 +14,10 @@ import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import Array
-from xform.core.errors import api_boundary
 from xform.lax.shapes import broadcast_in_dim_p, convert, rev_p
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions, statistics, ufuncs
+from xform.numpy.fast import short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import array_of, concrete, is_several, shown
 from xform.numpy.ranges import linspace
@@ -51,9 +51,18 @@ def _pairs(arg: str, value: Any, array: Array) -> list[tuple[Any, Any]]:
     return rows
 
 
-@api_boundary
+def _host_pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
+    if mode == "empty":  # NumPy's is not initialised
+        raise ValueError
+    pad: Any = np.pad
+    return pad(array, pad_width, mode, **kwargs)
+
+
+@short_way(_host_pad, "fd", plain="pad_width mode constant_values end_values stat_length reflect_type")
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """Elements put around an array.
+
+    Differs from NumPy: a function as mode returns the padded vector instead of changing it.
 
     Parameters
     ----------
@@ -158,6 +167,8 @@ def _assembled(array: Array, axis: int, places: np.ndarray) -> Array:
             parts.append(_repeated(slice_in_dim(array, first, first + 1, axis=axis), axis, stop - start))
         elif step == -1 and stop - start > 1:
             parts.append(rev_p.bind(slice_in_dim(array, last, first + 1, axis=axis), dimensions=(axis,)))
+        elif last + 1 - first == array.shape[axis]:
+            parts.append(array)
         else:
             parts.append(slice_in_dim(array, first, last + 1, axis=axis))
         start = stop

@@ -18,6 +18,7 @@ from xform.numpy import manipulation, ufuncs
 from xform.numpy.creation import ones, vander, zeros
 from xform.numpy.diagonals import diag
 from xform.numpy.elementwise import where
+from xform.numpy.fast import optional, same, short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.numerics import convolve
 from xform.numpy.products import dot, outer
@@ -36,7 +37,7 @@ def _to_length(x: Array, n: int) -> Array:
     return x if x.size >= n else concatenate([lax_full((n - x.size,), 0, x.dtype), x])
 
 
-@api_boundary
+@short_way(np.polyval, "d", optional(same("d")))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The value of a polynomial, by Horner's rule. `unroll`: how many steps are written out in a loop of the program.
 
@@ -87,7 +88,10 @@ def _without_leading_zeros(name: str, p: Array, wanted: bool) -> Array:
 
 @api_boundary
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
-    """Product of two polynomials. `trim_leading_zeros`: of the factors, first, as NumPy does; they must be known."""
+    """Product of two polynomials. `trim_leading_zeros`: of the factors, first, as NumPy does; they must be known.
+
+    Differs from NumPy: leading zeros of the factors stay, unless ``trim_leading_zeros=True``.
+    """
     a1, a2 = _vectors("polymul", a1, a2)
     a1 = _without_leading_zeros("polymul", a1, trim_leading_zeros)
     a2 = _without_leading_zeros("polymul", a2, trim_leading_zeros)
@@ -97,6 +101,8 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 @api_boundary
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials.
+
+    Differs from NumPy: leading zeros of the remainder stay, unless ``trim_leading_zeros=True``.
 
     `trim_leading_zeros`: of the remainder, as NumPy does; its values must be known.
     """
@@ -154,7 +160,10 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Array:
 
 @api_boundary
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with these zeros, or the characteristic polynomial of a matrix."""
+    """The polynomial with these zeros, or the characteristic polynomial of a matrix.
+
+    Differs from NumPy: under `jit` zeros in conjugate pairs give complex coefficients.
+    """
     zeros_ = array_of("poly", seq_of_zeros, "seq_of_zeros")
     if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1] and zeros_.size:
         from xform.numpy.linalg import eigvals
@@ -181,6 +190,8 @@ def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
 ) -> Any:
     """The polynomial of degree `deg` that fits points best, in the sense of least squares.
+
+    Differs from NumPy: a fit that is poorly conditioned gives no RankWarning.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +16,9 @@ from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.dot import dot_general, dot_general_p
 from xform.lax.precision import canonical_precision
-from xform.lax.shapes import convert, reshape_p, transpose_p
+from xform.lax.shapes import broadcast_in_dim, convert, transpose_p
 from xform.numpy import diagonals, manipulation, reductions, ufuncs
-from xform.numpy.fast import REFUSALS
+from xform.numpy.fast import REFUSALS, WIDE, optional, same, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -32,8 +33,6 @@ from xform.numpy.promotion import (
     promote,
     shown,
 )
-
-_HOST_DTYPES = "fdFDlLqQ"
 
 
 def _operands(name: str, *args: Any) -> list[Array]:
@@ -72,7 +71,7 @@ def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
 def _host(function: Any, a: Any, b: Any) -> Any:
     """NumPy's product of two concrete arrays of one wide dtype, or None."""
     x, y = a._host, b._host
-    if x is None or y is None or x.dtype is not y.dtype or x.dtype.char not in _HOST_DTYPES or a._weak or b._weak:
+    if x is None or y is None or x.dtype is not y.dtype or x.dtype.char not in WIDE or a._weak or b._weak:
         return None
     token = quiet_begin()
     try:
@@ -212,6 +211,10 @@ def _contraction(labels_a: Sequence[Any], labels_b: Sequence[Any], out: Sequence
     Returns a function of both arrays, the precision, the preferred type and a replacement of `dot_general`.
     """
     batch = [x for x in labels_a if x in labels_b and x in out]
+    free_a, free_b = ([x for x in labels if x not in batch and x in out] for labels in (labels_a, labels_b))
+    if free_a and free_b and list(out) == [*batch, *free_b, *free_a]:  # so that nothing is to be transposed
+        exchanged = _contraction(labels_b, labels_a, out)
+        return lambda a, b, *options: exchanged(b, a, *options)
     summed = [x for x in labels_a if x in labels_b and x not in out]
     contract = tuple(tuple(s.index(x) for x in summed) for s in (labels_a, labels_b))
     batches = tuple(tuple(s.index(x) for x in batch) for s in (labels_a, labels_b))
@@ -249,7 +252,7 @@ def _elementwise(
     return a * b
 
 
-@api_boundary
+@short_way(np.vdot, WIDE, same(WIDE))
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of conj(a) * b over all elements."""
     a, b = (manipulation.ravel(x) for x in _operands("vdot", a, b))
@@ -303,7 +306,7 @@ def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: An
     return manipulation.squeeze(_matmul("vecmat", manipulation.expand_dims(_conj(x1), -2), x2), -2)
 
 
-@api_boundary
+@short_way(np.inner, WIDE, same(WIDE))
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum over the last axes of both."""
     a, b = _operands("inner", a, b)
@@ -314,15 +317,16 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return _dot("inner", a, b, ((a.ndim - 1,), (b.ndim - 1,)), precision=precision, preferred=preferred_element_type)
 
 
-@api_boundary
+@short_way(lambda a, b: np.multiply.outer(a.ravel(), b.ravel()), WIDE, same(WIDE))
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """All products of an element of `a` with one of `b`, both in a row."""
     no_out("outer", out)
     a, b = (manipulation.ravel(array_of("outer", x)) for x in (a, b))
-    return reshape_p.bind(a, new_sizes=(a.size, 1)) * reshape_p.bind(b, new_sizes=(1, b.size))
+    shape = (a.size, b.size)
+    return broadcast_in_dim(a, shape, (0,)) * broadcast_in_dim(b, shape, (1,))
 
 
-@api_boundary
+@short_way(np.tensordot, WIDE, same(WIDE), plain="axes")
 def tensordot(
     a: Any,
     b: Any,
@@ -359,15 +363,20 @@ def kron(a: Any, b: Any) -> Array:
     """Kronecker product: `b` times each element of `a`, in blocks."""
     a, b = _operands("kron", a, b)
     n = max(a.ndim, b.ndim)
-    a = manipulation.reshape(a, (1,) * (n - a.ndim) + a.shape)
-    b = manipulation.reshape(b, (1,) * (n - b.ndim) + b.shape)
-    spread_a = tuple(length for d in a.shape for length in (d, 1))
-    spread_b = tuple(length for d in b.shape for length in (1, d))
-    product = manipulation.reshape(a, spread_a) * manipulation.reshape(b, spread_b)
-    return manipulation.reshape(product, tuple(i * j for i, j in zip(a.shape, b.shape, strict=True)))
+    lengths = [(1,) * (n - x.ndim) + x.shape for x in (a, b)]
+    pairs = tuple(zip(*lengths, strict=True))
+    spread = tuple(itertools.chain(*pairs))
+    a, b = (broadcast_in_dim(x, spread, range(2 * (n - x.ndim) + i, 2 * n, 2)) for i, x in enumerate((a, b)))
+    return manipulation.reshape(a * b, tuple(i * j for i, j in pairs))
 
 
-@api_boundary
+def _host_cross(a: Any, b: Any) -> Any:
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise ValueError
+    return np.cross(a, b)
+
+
+@short_way(_host_cross, WIDE, same(WIDE))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """Cross product of vectors of 3 components, or of 2: those of a plane; two of these give the third component."""
     if axis is not None:
@@ -398,7 +407,13 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 # ---- Einstein's convention ---------------------------------------------------------------------------------
 
 
-@api_boundary
+def _small_einsum(subscripts: str, *operands: Any) -> Any:
+    if sum([np.size(x) for x in operands]) > 200:
+        raise ValueError
+    return np.einsum(subscripts, *operands)
+
+
+@short_way(_small_einsum, optional(""), "dDl", optional(same("dDl")))
 def einsum(
     subscripts: Any, /, *operands: Any, out: None = None, dtype: Any = None, order: Any = "K", casting: str = "safe",
     optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None, _dot_general: Any = None,

@@ -18,7 +18,7 @@ from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import ConcretizationTypeError
 from xform.core.trace import Tracer
-from xform.lax.shapes import broadcast_in_dim_p, convert, convert_element_type_p
+from xform.lax.shapes import broadcast_in_dim_p, convert
 
 AxisError = np.exceptions.AxisError
 SCALARS = (bool, int, float, complex)
@@ -42,6 +42,8 @@ def operand(name: str, x: Any, arg: str = "a") -> Any:
     if isinstance(x, NUMBERS) or type(x) in SCALARS:
         return x
     if isinstance(x, np.ndarray | np.generic):
+        if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+            raise TypeError(f"numpy.{name}: argument {arg} is a masked array; fill it (x.filled) or select what counts")
         if x.dtype not in dtypes.kinds and not (x.dtype.newbyteorder("=") in dtypes.kinds or x.dtype == dtypes.float0):
             raise TypeError(f"numpy.{name}: argument {arg} has dtype {x.dtype}; arrays hold numbers and booleans only")
         return x
@@ -153,7 +155,7 @@ def to_dtype(name: str, x: Any, dtype: Any, weak: bool = False) -> Any:
     aval = get_aval(x)
     if aval.dtype == dtype and (aval.weak_type == weak or not isinstance(x, Array)):
         return x
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak)
+    return convert(x, dtype, weak)
 
 
 def _weak_scalar(name: str, x: Any, dtype: Any) -> ArrayImpl:

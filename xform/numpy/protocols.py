@@ -74,10 +74,10 @@ def _into(name: str, function: Callable[..., Any], targets: Iterable[Any], args:
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether x is None, or an ndarray, or scalar, of objects, text, dates or records."""
+    """Whether x is None, or an ndarray with a mask, or one or a scalar of objects, text, dates or records."""
     if not isinstance(x, np.ndarray | np.generic):
         return x is None
-    return x.dtype not in dtypes.kinds and x.dtype != dtypes.float0
+    return isinstance(x, np.ma.MaskedArray) or (x.dtype not in dtypes.kinds and x.dtype != dtypes.float0)
 
 
 def _is_for_numpy(args: Any, kwargs: Any) -> bool:

@@ -19,6 +19,7 @@ from xform.lax.shapes import broadcast_in_dim, broadcasted_iota, convert, iota
 from xform.lax.shapes import reshape as lax_reshape
 from xform.numpy import ufuncs
 from xform.numpy.creation import placed
+from xform.numpy.fast import short_way
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
@@ -95,7 +96,7 @@ def _samples(name: str, num: Any) -> int:
     return num
 
 
-@api_boundary
+@short_way(np.linspace, plain="start stop num endpoint retstep axis")
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -138,7 +139,7 @@ def _staged_linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int)
     return out, step
 
 
-@api_boundary
+@short_way(np.logspace, plain="start stop num endpoint base axis")
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
@@ -153,7 +154,7 @@ def logspace(
     return strong(out) if found is None else convert(out, found)
 
 
-@api_boundary
+@short_way(np.geomspace, plain="start stop num endpoint axis")
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """`num` values from start to stop with one ratio between neighbours; neither may be 0."""
     num, found = _samples("geomspace", num), dtype_argument("geomspace", dtype)
@@ -190,6 +191,6 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     full_shape = tuple(lengths[order.index(d)] for d in range(len(arrays)))
     out = []
     for a, place in zip(arrays, order, strict=True):
-        a = lax_reshape(a, tuple(a.size if d == place else 1 for d in range(len(arrays))))
-        out.append(a if sparse else expand_to(a, full_shape))
+        shape = tuple(a.size if d == place else 1 for d in range(len(arrays))) if sparse else full_shape
+        out.append(broadcast_in_dim(a, shape, (place,) * a.ndim))
     return out

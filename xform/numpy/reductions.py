@@ -29,7 +29,7 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
 from xform.numpy import ufuncs
-from xform.numpy.fast import REFUSALS
+from xform.numpy.fast import ANY, INEXACT, REFUSALS, WIDE, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -46,9 +46,6 @@ from xform.numpy.promotion import (
     to_dtype,
 )
 
-# dtypes (by their character) for which NumPy's sum and product are the primitive's: not booleans, which become
-# integers, nor narrow integers and floats, which are accumulated in wider ones.
-_WIDE = "fdFDlLqQ"
 _ORDERED = "?bBhHiIlLqQfd"
 
 
@@ -103,7 +100,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
     ) -> Array:
         if type(a) is ArrayImpl and dtype is out is initial is where is None and state.fast:
             h = a._host
-            if h is not None and h.dtype.char in _WIDE and not a._weak:
+            if h is not None and h.dtype.char in WIDE and not a._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -247,7 +244,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     return max(a, axis, out, keepdims) - min(a, axis, out, keepdims)
 
 
-@api_boundary
+@short_way(np.count_nonzero, ANY, plain="axis keepdims")
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Number of elements that are not zero."""
     a = array_of("count_nonzero", a)
@@ -309,12 +306,14 @@ def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
     """Mean over axes; NaN of no elements."""
-    if type(a) is ArrayImpl and axis is dtype is out is where is None and state.fast:
+    if type(a) is ArrayImpl and dtype is out is where is None and state.fast:
         h = a._host
-        if h is not None and h.dtype.char in "fdFD" and not (a._weak or keepdims):
+        if h is not None and h.dtype.char in INEXACT and not a._weak:
             token = quiet_begin()
             try:
-                return ArrayImpl(np.true_divide(np.add.reduce(h, None), h.dtype.type(h.size)))
+                return ArrayImpl(host_mean(h, axis, keepdims))
+            except REFUSALS:
+                pass
             finally:
                 quiet_end(token)
     try:
@@ -385,7 +384,7 @@ def variance(
         if h is not None and h.dtype.char in "fd" and not a._weak and (axis is None or type(axis) is int):
             token = quiet_begin()
             try:
-                squared = _host_variance(h, axis, ddof, keepdims)
+                squared = host_variance(h, axis, ddof, keepdims)
                 return ArrayImpl(np.sqrt(squared) if root else squared)
             except REFUSALS:
                 pass
@@ -417,7 +416,14 @@ def variance(
 _add: Any = np.add.reduce
 
 
-def _host_variance(h: Any, axis: int | None, ddof: float, keepdims: Any) -> Any:
+def host_mean(h: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    """The mean of an ndarray over axes."""
+    total = _add(h, axis, None, None, keepdims)
+    return np.true_divide(total, h.dtype.type(h.size // (total.size or 1)))
+
+
+def host_variance(h: Any, axis: int | None = None, ddof: float = 0, keepdims: Any = False) -> Any:
+    """The variance of an ndarray over axes."""
     n = h.size if axis is None else h.shape[axis]
     centred = h - np.true_divide(_add(h, axis, None, None, True), h.dtype.type(n))
     centred *= centred  # in place: fresh memory costs more than the operation
@@ -475,7 +481,7 @@ def _cumulate(name: str, p: Primitive, a: Array, axis: int, dtype: Any) -> Array
 
 
 def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
-    @api_boundary
+    @short_way(getattr(np, name), WIDE, plain="axis")
     def function(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
         no_out(name, out)
         a = array_of(name, a)

@@ -21,6 +21,7 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
+from xform.numpy.fast import ANY, REAL, optional, same, short_way
 from xform.numpy.promotion import array_of, canonical_axis, concrete, is_concrete, no_out, promote, shown, strong
 
 # ---- Places of elements ------------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ def _truth(a: Array) -> Array:
     return convert(a, np.dtype(bool))
 
 
-@api_boundary
+@short_way(np.nonzero, ANY)
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that aren't zero, one array per axis.
 
@@ -83,13 +84,13 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return tuple(out)
 
 
-@api_boundary
+@short_way(np.flatnonzero, ANY)
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The places of the elements that aren't zero, counted in a row; `size` and `fill_value` as for `nonzero`."""
     return nonzero(manipulation.ravel(a), size=size, fill_value=fill_value)[0]
 
 
-@api_boundary
+@short_way(np.argwhere, ANY)
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that aren't zero, one row each; `size` and `fill_value` as for `nonzero`."""
     from xform.numpy.joining import stack
@@ -101,13 +102,13 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     return stack(nonzero(a, size=size, fill_value=fill_value), 1)
 
 
-@api_boundary
+@short_way(np.extract, "?", ANY)
 def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements where the condition holds, in a row; `size` and `fill_value` as for `nonzero`."""
     return compress(manipulation.ravel(condition), manipulation.ravel(arr), size=size, fill_value=fill_value)
 
 
-@api_boundary
+@short_way(np.compress, "?", ANY, plain="axis")
 def compress(
     condition: Any, a: Any, axis: int | None = None, out: None = None, *, size: int | None = None, fill_value: Any = 0
 ) -> Array:
@@ -140,7 +141,7 @@ def compress(
 # ---- Sorted arrays -----------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.searchsorted, REAL, same(REAL), plain="side")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
     """Where to insert values into a sorted vector so that it stays sorted.
 
@@ -194,8 +195,9 @@ def _binary_search(unroll: bool) -> Any:
 
         def step(_: Any, bounds: Any) -> Any:
             low, high = bounds
-            middle = (low + high) // 2
-            behind = _goes_behind(a.at[middle].get(mode="promise_in_bounds"), v, side)
+            middle = (low + high) >> 1
+            element = a.at[middle].get(mode="promise_in_bounds", wrap_negative_indices=False)
+            behind = _goes_behind(element, v, side)
             done = low >= high
             return where(behind & ~done, middle + 1, low), where(behind | done, high, middle)
 
@@ -232,7 +234,7 @@ _METHODS = {
 }
 
 
-@api_boundary
+@short_way(np.digitize, "fd", same("fd"), plain="right")
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The bin of each value: i with ``bins[i-1] <= x < bins[i]``, ``bins[i-1] < x <= bins[i]`` if `right`.
 
@@ -263,7 +265,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
 # ---- Counts ------------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.bincount, "bBhHiIlq", optional("d"), plain="minlength")
 def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
 ) -> Array:
@@ -311,7 +313,7 @@ def bincount(
     return lax_full((length,), 0, weights.dtype).at[counted].add(weights, mode="drop")
 
 
-@api_boundary
+@short_way(np.unravel_index, "bBhHiIlq", plain="shape")
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Places in a row of all elements as indices along the axes of a shape; traced ones out of bounds are clipped.
 

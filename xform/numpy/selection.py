@@ -18,6 +18,7 @@ from xform.lax.shapes import broadcasted_iota, convert
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions
 from xform.numpy.elementwise import where
+from xform.numpy.fast import ANY, several, short_way
 from xform.numpy.promotion import (
     array_of,
     arrays_of,
@@ -35,7 +36,7 @@ def _no_inplace(name: str, inplace: bool) -> None:
         raise ValueError(f"numpy.{name}: arrays are immutable; pass inplace=False and use the result")
 
 
-@api_boundary
+@short_way(np.choose, "lq", several(ANY), plain="mode")
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """From several arrays, for each element the one that the integers `a` name.
 
@@ -198,7 +199,7 @@ def _bit_weights(bitorder: str) -> np.ndarray:
     return (weights[::-1] if bitorder == "big" else weights).astype(np.uint8)
 
 
-@api_boundary
+@short_way(np.packbits, "?B", plain="axis bitorder")
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight booleans (or integers that are zero or not) along an axis in each byte, with zeros at the end."""
     a = array_of("packbits", a)
@@ -215,7 +216,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     return manipulation.moveaxis(reductions.sum(bits * _bit_weights(bitorder), -1, dtype=np.uint8), -1, axis)
 
 
-@api_boundary
+@short_way(np.unpackbits, "B", plain="axis count bitorder")
 def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, `count` of them (negative: all but so many; more than there are: zeros)."""
     a = array_of("unpackbits", a)

@@ -14,11 +14,12 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.errors import api_boundary
-from xform.lax.shapes import convert
+from xform.lax.shapes import broadcast_in_dim, convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
+from xform.numpy.fast import REAL, same, short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import array_of, canonical_axis, concrete, promote, strong
 from xform.numpy.ranges import arange
@@ -44,7 +45,7 @@ class _UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-@api_boundary
+@short_way(np.unique, REAL, plain="return_index return_inverse return_counts axis equal_nan")
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: Any = None,
@@ -158,7 +159,7 @@ def _vectors(name: str, *args: Any) -> list[Array]:
     return [manipulation.ravel(array_of(name, x)) for x in promote(name, *args)]
 
 
-@api_boundary
+@short_way(np.isin, REAL, same(REAL), plain="assume_unique invert")
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None,
     method: str = "auto",
@@ -174,7 +175,8 @@ def isin(
     shape = manipulation.shape(element)
     element, test = _vectors("isin", element, test_elements)
     if method == "compare_all" or (method == "auto" and test.size < 32):
-        found = reductions.any(element[:, None] == test[None, :], 1)
+        pairs = (element.size, test.size)
+        found = reductions.any(broadcast_in_dim(element, pairs, (0,)) == broadcast_in_dim(test, pairs, (1,)), 1)
     else:
         ordered = sort_p.bind(test, dimension=0, is_stable=False, num_keys=1)[0]
         place = searchsorted(ordered, element).clip(0, test.size - 1)
@@ -183,7 +185,7 @@ def isin(
     return ~found if invert else found
 
 
-@api_boundary
+@short_way(np.union1d, REAL, same(REAL))
 def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """Distinct elements of both."""
     return unique(concatenate(_vectors("union1d", ar1, ar2)), size=size, fill_value=fill_value)
@@ -215,7 +217,7 @@ def _set_of(name: str, x: Array, assume_unique: bool, traced_size: bool) -> tupl
     return ordered, concatenate([lax_full((1,), True, np.dtype(bool)), ordered[1:] != ordered[:-1]])
 
 
-@api_boundary
+@short_way(np.setdiff1d, REAL, same(REAL), plain="assume_unique")
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
@@ -225,7 +227,7 @@ def setdiff1d(
     return _kept("setdiff1d", values, ~isin(values, second) & counted, size, fill_value)
 
 
-@api_boundary
+@short_way(np.setxor1d, REAL, same(REAL), plain="assume_unique")
 def setxor1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
@@ -235,7 +237,7 @@ def setxor1d(
     return _kept("setxor1d", values, (isin(values, first) != isin(values, second)) & counted, size, fill_value)
 
 
-@api_boundary
+@short_way(np.intersect1d, REAL, same(REAL), plain="assume_unique return_indices")
 def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False,
     *, size: int | None = None, fill_value: Any = None,

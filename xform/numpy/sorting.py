@@ -1,6 +1,6 @@
 """Sorting: whole arrays, orders, parts of them, and the largest elements.
 
-May import: `numpy.promotion`, `numpy.manipulation`, `xform.lax`.
+May import: `numpy.fast`, `numpy.promotion`, `numpy.manipulation`, `xform.lax`.
 """
 
 import operator
@@ -13,8 +13,9 @@ from xform.core.array import Array
 from xform.core.errors import ConcretizationTypeError, api_boundary
 from xform.lax.shapes import broadcasted_iota, convert, rev_p
 from xform.lax.slicing import slice_in_dim
-from xform.lax.sorting import sort_p
+from xform.lax.sorting import ordered, sort_p, stable_order
 from xform.numpy import manipulation
+from xform.numpy.fast import REAL, several, short_way
 from xform.numpy.promotion import array_of, arrays_of, canonical_axis, dtype_argument, is_several, shown, strong
 
 
@@ -41,7 +42,7 @@ def _ordered(a: Array, axis: int, descending: bool, stable: bool = True) -> tupl
     return tuple(rev_p.bind(x, dimensions=(axis,)) for x in out) if descending else tuple(out)
 
 
-@api_boundary
+@short_way(ordered, REAL, plain="axis")
 def sort(
     a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = True,
     descending: bool = False,
@@ -55,7 +56,7 @@ def sort(
     return rev_p.bind(out, dimensions=(d,)) if descending else out
 
 
-@api_boundary
+@short_way(stable_order, REAL, plain="axis")
 def argsort(
     a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: bool | None = True,
     descending: bool = False, dtype: Any = None,
@@ -68,7 +69,7 @@ def argsort(
     return place if wanted is None else convert(place, wanted)
 
 
-@api_boundary
+@short_way(np.lexsort, several(REAL), plain="axis")
 def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = None) -> Array:
     """The order by several keys, of which the last is the most important."""
     arrays = [strong(k) for k in arrays_of("lexsort", keys, "keys")]
@@ -83,7 +84,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = None) -> Arra
     return sort_p.bind(*arrays[::-1], place, dimension=d, is_stable=True, num_keys=len(arrays))[-1]
 
 
-@api_boundary
+@short_way(np.partition, REAL, plain="kth axis")
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Array:
     """With the kth element in its sorted place, smaller ones before it and larger ones behind: all are sorted."""
     _check_selection("partition", kind, order)
@@ -92,7 +93,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     return sort(a, d)
 
 
-@api_boundary
+@short_way(np.argpartition, REAL, plain="kth axis")
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Array:
     """The places of the elements in the order of `partition`."""
     _check_selection("argpartition", kind, order)

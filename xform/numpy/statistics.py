@@ -17,7 +17,8 @@ from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import indexing, manipulation, reductions, ufuncs
-from xform.numpy.elementwise import clip, where
+from xform.numpy.elementwise import where
+from xform.numpy.fast import optional, same, short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.products import dot
 from xform.numpy.promotion import (
@@ -50,24 +51,24 @@ _CONTINUOUS = {
 
 def _averaged(n: Any, q: Any) -> Any:
     place = n * q - 1
-    low = ufuncs.floor(place)
-    return where(place == low, place + 0.5, low + 1)
+    low = np.floor(place)
+    return np.where(place == low, place + 0.5, low + 1)
 
 
 def _closest(n: Any, q: Any) -> Any:
     place = n * q - 1.5
-    low = ufuncs.floor(place)
-    return where((place == low) & (low % 2 == 1), low, low + 1)
+    low = np.floor(place)
+    return np.where((place == low) & (low % 2 == 1), low, low + 1)
 
 
 _PLACES: dict[str, Callable[[Any, Any], Any]] = {
-    "inverted_cdf": lambda n, q: ufuncs.ceil(n * q) - 1,
+    "inverted_cdf": lambda n, q: np.ceil(n * q) - 1,
     "averaged_inverted_cdf": _averaged,
     "closest_observation": _closest,
-    "lower": lambda n, q: ufuncs.floor((n - 1) * q),
-    "higher": lambda n, q: ufuncs.ceil((n - 1) * q),
-    "midpoint": lambda n, q: 0.5 * (ufuncs.floor((n - 1) * q) + ufuncs.ceil((n - 1) * q)),
-    "nearest": lambda n, q: ufuncs.rint((n - 1) * q),
+    "lower": lambda n, q: np.floor((n - 1) * q),
+    "higher": lambda n, q: np.ceil((n - 1) * q),
+    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+    "nearest": lambda n, q: np.rint((n - 1) * q),
 }
 
 
@@ -102,7 +103,8 @@ def _quantile(
     if a.dtype.kind == "c" or q.dtype.kind == "c":
         raise TypeError(f"numpy.{name} takes real numbers, got {shown(a)} and {shown(q)}")
     a, q = (strong(array_of(name, x)) for x in promote_inexact(name, a, q))
-    q = q / scale if scale != 1 else q
+    if scale != 1:
+        q = array_of(name, np.asarray(q) / q.dtype.type(scale)) if is_concrete(q) else q / scale
     axes = canonical_axes(name, axis, a)
     kept = tuple(d for d in range(a.ndim) if d not in axes)
     shape = tuple(a.shape[d] for d in kept)
@@ -123,29 +125,28 @@ def _by_place(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     """Quantiles along the first axis; those of q come first in the result."""
     n, *shape = rows.shape
     (ordered,) = sort_p.bind(rows, dimension=0, is_stable=True, num_keys=1)  # NaN last
-    valid = ~ufuncs.isnan(rows)
-    count: Any = reductions.sum(valid, 0) if skip_nan else n
-    spread = manipulation.reshape(q, (*q.shape, *(1,) * len(shape)))
-    place = _place(method, count, spread)
-    place = clip(place, 0, ufuncs.maximum(count - 1, 0)) if skip_nan else place.clip(0, n - 1)
-    low = ufuncs.floor(place)
+    count: Any = reductions.sum(~ufuncs.isnan(rows), 0) if skip_nan else n
+    last = ufuncs.maximum(count - 1, 0) if skip_nan else n - 1
+    # Where q is known, all this is NumPy's arithmetic, and no part of the program.
+    levels: Any = np.asarray(q) if is_concrete(q) else q
+    place = np.clip(_place(method, count, levels.reshape((*q.shape, *(1,) * len(shape)))), 0, last)
+    low = np.floor(place)
     fraction = place - low
-    index = dtypes.default_int()
-    first = convert(low, index)
-    second = ufuncs.minimum(first + 1, n - 1)
+    first = low.astype(dtypes.default_int())
+    second = np.minimum(first + 1, n - 1)
     if skip_nan and shape:
         first, second = (manipulation.broadcast_to(i, (*q.shape, *shape)) for i in (first, second))
         flat = [manipulation.reshape(i, (q.size, *shape)) for i in (first, second)]
         lower, upper = (manipulation.reshape(indexing.take_along_axis(ordered, i, 0), (*q.shape, *shape)) for i in flat)
     else:
-        lower, upper = (ordered[manipulation.reshape(i, q.shape)] for i in (first, second))
-    if method in ("inverted_cdf", "closest_observation", "lower", "higher", "nearest"):
+        lower, upper = (ordered[i.reshape(q.shape)] for i in (first, second))
+    if is_concrete(fraction) and not np.any(np.asarray(fraction)):
         out = lower
     else:
         gap = upper - lower
         between = where(fraction < 0.5, lower + gap * fraction, upper - gap * (1 - fraction))
         out = where((fraction == 0) | (lower == upper), lower, between)  # infinities
-    has_none = count == 0 if skip_nan else ~reductions.all(valid, 0)
+    has_none = count == 0 if skip_nan else ufuncs.isnan(ordered[-1])
     return where(has_none, out.dtype.type(np.nan), out)
 
 
@@ -187,7 +188,9 @@ def _weighted(
 
 
 def _family(name: str, skip_nan: bool, scale: float, doc: str) -> Callable[..., Array]:
-    @api_boundary
+    host = getattr(np, name.removeprefix("nan"))
+
+    @short_way(host, "d", optional("d"), plain="axis method keepdims", unless_nan=True)
     def function(
         a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
         keepdims: bool = False, *, weights: Any = None, out_sharding: Any = None,
@@ -213,13 +216,13 @@ nanquantile = _family("nanquantile", True, 1, "`quantile` of what is not NaN." +
 nanpercentile = _family("nanpercentile", True, 100, "`percentile` of what is not NaN." + _INFINITE)
 
 
-@api_boundary
+@short_way(np.median, "ld", plain="axis keepdims")
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle of the sorted elements over axes, or the mean of the middle two; NaN if there is a NaN."""
     return _quantile("median", a, 0.5, axis, out, "midpoint", keepdims, None, False, 1)
 
 
-@api_boundary
+@short_way(np.median, "ld", plain="axis keepdims", unless_nan=True)
 def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
@@ -230,7 +233,7 @@ def nanmedian(
 # ---- Histograms --------------------------------------------------------------------------------------------
 
 
-@api_boundary
+@short_way(np.histogram_bin_edges, "ld", plain="bins range")
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
     """The edges of the bins of a histogram.
 
@@ -267,7 +270,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         raise ValueError(f"numpy.histogram: `bins` must be positive, when an integer, got {count}")
     if range is not None:
         low, high = (convert(array_of("histogram", x, "range"), dtype) for x in range)
-        if is_concrete(low, high) and low > high:
+        if is_concrete(low, high) and np.asarray(low) > np.asarray(high):
             raise ValueError(f"numpy.histogram: max must be larger than min in range parameter, got {range}")
     elif a.size:
         low, high = convert(a.min(), dtype), convert(a.max(), dtype)
@@ -293,7 +296,7 @@ def _check_density(name: str, density: Any) -> None:
         raise TypeError(f"numpy.{name}: density must be True or False, got {density!r}; weights come after it")
 
 
-@api_boundary
+@short_way(np.histogram, "ld", plain="bins range density")
 def histogram(
     a: Any,
     bins: Any = 10,
@@ -395,7 +398,7 @@ def histogramdd(
     return counts, edges
 
 
-@api_boundary
+@short_way(np.histogram2d, "d", same("d"), plain="bins range density")
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, Array, Array]:

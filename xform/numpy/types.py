@@ -39,7 +39,7 @@ int_, uint, float_, complex_ = int64, uint64, float64, complex128
 half, byte, ubyte, short, ushort, intc, uintc = float16, int8, uint8, int16, uint16, int32, uint32
 intp, uintp, long, ulong, longlong, ulonglong = int64, uint64, int64, uint64, int64, uint64
 True_, False_ = np.True_, np.False_
-typecodes, typename, mintypecode, exceptions = np.typecodes, np.typename, np.mintypecode, np.exceptions
+typecodes, mintypecode, exceptions = np.typecodes, np.mintypecode, np.exceptions
 #: The narrow types, by name.
 narrow_types = {name: scalar_types[name] for names in dtypes.narrow.values() for name in names if name in scalar_types}
 

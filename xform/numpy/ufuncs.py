@@ -25,7 +25,7 @@ from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
 from xform.lax.families import plain_host
 from xform.numpy import formulas
-from xform.numpy.fast import binary, unary
+from xform.numpy.fast import INEXACT, binary, short_way, unary
 from xform.numpy.promotion import fit, operands, pair, promote, promote_inexact
 
 _BOOL = np.dtype(bool)
@@ -145,7 +145,7 @@ deg2rad = unary("deg2rad", "Degrees to radians.", formulas.scaled("deg2rad", np.
 rad2deg = unary("rad2deg", "Radians to degrees.", formulas.scaled("rad2deg", 180 / np.pi), np.rad2deg, "f")
 radians = unary("radians", "Degrees to radians.", formulas.scaled("radians", np.pi / 180), np.radians, "f")
 degrees = unary("degrees", "Radians to degrees.", formulas.scaled("degrees", 180 / np.pi), np.degrees, "f")
-sinc = unary("sinc", formulas.sinc.__doc__ or "", formulas.sinc)
+sinc = unary("sinc", formulas.sinc.__doc__ or "", formulas.sinc, formulas.host_sinc, "f", widens=True)
 
 negative = _number("negative", ar.neg_p, "Elementwise negation. TypeError for booleans, as in NumPy: use `~x`.")
 positive = unary("positive", "The array itself; TypeError for booleans.", formulas.positive, np.positive, "iufc")
@@ -169,8 +169,8 @@ reciprocal = unary(
     "fc",
 )
 conjugate = conj = unary("conjugate", "Elementwise complex conjugate.", formulas.conjugate, np.conjugate, "iufc")
-real = unary("real", "Real part.", formulas.real, None)
-imag = unary("imag", "Imaginary part; zeros for real arrays.", formulas.imag, None)
+real = short_way(lambda x: x.real, INEXACT)(unary("real", "Real part.", formulas.real))
+imag = short_way(lambda x: x.imag, "FD")(unary("imag", "Imaginary part; zeros for real arrays.", formulas.imag))
 
 floor = _rounded("floor", rd.floor_p, "Largest integer that is not greater, as float; integers stay.")
 ceil = _rounded("ceil", rd.ceil_p, "Smallest integer that is not less, as float; integers stay.")

@@ -295,11 +295,11 @@ def _update(
             values = update.prepare(values)
         out = update.scatter.bind(flat, plan.indices, values, dimension_numbers=numbers, **params)
         return reshape(out, x.shape)
-    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
-    if not unique:
+    if not unique:  # elements without an index keep their value: x / 1, x ** 1
         one = full(flat.shape, np.ones((), x.dtype)[()])
-        product = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
-        values = gather_p.bind(product, plan.indices, **places)
+        factor = scatter_mul_p.bind(one, plan.indices, values, dimension_numbers=numbers, **params)
+        return reshape(convert(update.combine(flat, factor), x.dtype), x.shape)
+    places = dict(params, dimension_numbers=plan.numbers, slice_sizes=plan.sizes, fill_value=fill_scalar(1, x.dtype))
     values = convert(update.combine(gather_p.bind(flat, plan.indices, **places), values), x.dtype)
     return reshape(scatter_p.bind(flat, plan.indices, values, dimension_numbers=numbers, **params), x.shape)
 
@@ -360,7 +360,7 @@ def _as_values(values: Any, dtype: np.dtype) -> Any:
 def _fit(values: Any, shape: tuple[int, ...], final: tuple[int, ...] | None = None) -> Any:
     """Values broadcast to the indexed shape, which then becomes `final`: with other axes of length 1."""
     if final is not None:
-        if not get_aval(values).shape:
+        if final and not get_aval(values).shape:
             return broadcast_in_dim_p.bind(values, shape=final, broadcast_dimensions=())
         return reshape(_fit(values, shape), final)
     old = get_aval(values).shape

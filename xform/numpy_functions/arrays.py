@@ -236,6 +236,18 @@ class NumpyArray(Value):
         memory.write(index, value)
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes; to assign others keeps the memory."""
+        return self.memory.read().shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        reshaped = self.reshape(shape)
+        if reshaped is not self and type(reshaped.memory) is Buffer:
+            raise AttributeError("incompatible shape for in-place modification; use `.reshape()` to make a copy")
+        self.memory = reshaped.memory
+
+    @property
     def flat(self) -> "NumpyArray":
         """The elements in C order; they can be assigned to."""
         return NumpyArray(Lens(self.memory, lambda v: v.reshape(-1)))

@@ -14,13 +14,10 @@ from xform.numpy.creation import array
 from xform.numpy.polynomial import series
 from xform.numpy.polynomial.bases import POWER, Basis
 
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "line": series.line, "add": series.add, "sub": series.sub, "mulx": series.mulx, "mul": series.mul,
-    "div": series.div, "pow": series.pow, "val": series.val, "val2d": series.val2d, "val3d": series.val3d,
-    "grid2d": series.grid2d, "grid3d": series.grid3d, "vander": series.vander, "vander2d": series.vander2d,
-    "vander3d": series.vander3d, "der": series.der, "int": series.int_, "fromroots": series.fromroots,
-    "companion": series.companion, "roots": series.roots, "fit": series.fit, "trim": series.trim,
-}  # fmt: skip
+_NAMES = [
+    "line", "add", "sub", "mulx", "mul", "div", "pow", "val", "val2d", "val3d", "valnd", "grid2d", "grid3d", "vander",
+    "vander2d", "vander3d", "der", "fromroots", "companion", "roots", "fit", "trim",
+]  # fmt: skip
 
 
 def _to_power(basis: Basis, name: str, c: Any) -> Array:
@@ -59,7 +56,7 @@ def bound(function: Callable[..., Any], basis: Basis, module: str, name: str) ->
 def define(basis: Basis, module: str) -> dict[str, Any]:
     """All functions and constants of a family by name."""
     prefix = basis.prefix
-    functions: dict[str, Callable[..., Any]] = {prefix + name: f for name, f in _FUNCTIONS.items()}
+    functions = {prefix + name: getattr(series, name) for name in _NAMES} | {f"{prefix}int": series.int_}
     if basis is not POWER:
         functions |= {f"{prefix}2poly": _to_power, f"poly2{prefix}": _from_power}
         functions |= {f"{prefix}gauss": _gauss, f"{prefix}weight": series.weight}

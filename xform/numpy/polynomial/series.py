@@ -266,11 +266,10 @@ def val(basis: Basis, name: str, x: Any, c: Any, tensor: bool = True) -> Array:
     return asarray(clenshaw(basis, c, lambda y: x * y, x.dtype.type(1), shape))
 
 
-def _evaluated(basis: Basis, name: str, points: Sequence[Any], c: Any, grid: bool) -> Array:
-    xs = [array_of(name, x, "xyz"[i]) for i, x in enumerate(points)]
+def _evaluated(basis: Basis, name: str, points: dict[str, Any], c: Any, grid: bool) -> Array:
+    xs = [array_of(name, x, arg) for arg, x in points.items()]
     if not grid and len({x.shape for x in xs}) > 1:
-        raise ValueError(f"numpy.{name}: {', '.join('xyz'[: len(xs)])} must have one shape, got "
-                         + ", ".join(map(shown, xs)))  # fmt: skip
+        raise ValueError(f"numpy.{name}: {', '.join(points)} must have one shape, got {', '.join(map(shown, xs))}")
     out = val(basis, name, xs[0], c)
     for x in xs[1:]:
         out = val(basis, name, x, out, tensor=grid)
@@ -279,22 +278,29 @@ def _evaluated(basis: Basis, name: str, points: Sequence[Any], c: Any, grid: boo
 
 def val2d(basis: Basis, name: str, x: Any, y: Any, c: Any) -> Array:
     """The values of ``sum of c[i, j] p[i](x) p[j](y)`` at points."""
-    return _evaluated(basis, name, (x, y), c, False)
+    return _evaluated(basis, name, {"x": x, "y": y}, c, False)
 
 
 def val3d(basis: Basis, name: str, x: Any, y: Any, z: Any, c: Any) -> Array:
     """The values of ``sum of c[i, j, k] p[i](x) p[j](y) p[k](z)`` at points."""
-    return _evaluated(basis, name, (x, y, z), c, False)
+    return _evaluated(basis, name, {"x": x, "y": y, "z": z}, c, False)
+
+
+def valnd(basis: Basis, name: str, pts: Sequence[Any], c: Any) -> Array:
+    """The values of ``sum of c[i, j, ...] p[i](pts[0]) p[j](pts[1]) ...`` at points of any number of coordinates."""
+    if not len(pts):
+        raise ValueError(f"numpy.{name}: pts must have at least one coordinate")
+    return _evaluated(basis, name, {f"pts[{i}]": x for i, x in enumerate(pts)}, c, False)
 
 
 def grid2d(basis: Basis, name: str, x: Any, y: Any, c: Any) -> Array:
     """The values of ``sum of c[i, j] p[i](x) p[j](y)`` on the grid of all x and y: of shape x.shape + y.shape."""
-    return _evaluated(basis, name, (x, y), c, True)
+    return _evaluated(basis, name, {"x": x, "y": y}, c, True)
 
 
 def grid3d(basis: Basis, name: str, x: Any, y: Any, z: Any, c: Any) -> Array:
     """The values of ``sum of c[i, j, k] p[i](x) p[j](y) p[k](z)`` on the grid of all x, y and z."""
-    return _evaluated(basis, name, (x, y, z), c, True)
+    return _evaluated(basis, name, {"x": x, "y": y, "z": z}, c, True)
 
 
 def vander(basis: Basis, name: str, x: Any, deg: int) -> Array:
