@@ -1,67 +1,52 @@
-"""Functions of `xform.numpy` on float16 and bfloat16: the dtype stays, and the values are those of float64, rounded."""
+"""Functions of arrays in float16 and bfloat16, which NumPy lacks or computes in its own way."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import xform
 import xform.numpy as xnp
-from xform.core import tree
 
-DTYPES = pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["float16", "bfloat16"])
-X = np.array([[0.5, -1.25, 3.0, 0.125], [2.0, 0.75, -0.5, 1.5], [-3.0, 1.0, 0.25, -1.0]])
-WITH_NAN = np.where(X == 0.75, np.nan, X)
-UNARY = (
-    "abs arcsinh arctan cbrt ceil cos cosh deg2rad degrees exp exp2 expm1 fabs floor isfinite isnan negative positive "
-    "rint sign signbit sin sinc sinh square tan tanh trunc spacing nan_to_num round conjugate real reciprocal"
-)
-BINARY = "add subtract multiply divide maximum minimum fmax fmin arctan2 hypot copysign heaviside logaddexp fmod"
-REDUCTIONS = "sum prod max min mean var std ptp median any all argmax argmin cumsum cumprod count_nonzero average"
-
-
-def close(got, want, dtype, places):
-    """Within a few units in the last place of the narrow dtype."""
-    for g, w in zip(tree.leaves(got), tree.leaves(want), strict=True):
-        w = np.asarray(w)
-        assert g.shape == w.shape and g.dtype == (dtype if w.dtype.kind == "f" else w.dtype)
-        eps = float(ml_dtypes.finfo(dtype).eps)
-        g = np.asarray(g).astype(np.float64)
-        np.testing.assert_allclose(g, w.astype(np.float64), rtol=places * eps, atol=places * eps)
-
-
-@DTYPES
-@pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "jit"])
-@pytest.mark.parametrize("names", [UNARY, BINARY, REDUCTIONS], ids=["unary", "binary", "reductions"])
-def test_dtype_stays(names, transform, dtype):
-    x = xnp.array(X, dtype)
-    y = xnp.array(X[::-1].copy(), dtype)
-    for name in names.split():
-        args = (x, y) if names is BINARY else (x,)
-        want = getattr(np, name)(*(np.asarray(a).astype(np.float64) for a in args))
-        if name == "spacing":
-            want = np.asarray(want) * float(ml_dtypes.finfo(dtype).eps) / np.finfo(float).eps
-        close(transform(lambda *a, name=name: getattr(xnp, name)(*a))(*args), want, dtype, 4)
+X = np.linspace(0.5, 2.0, 6).reshape(2, 3)
+ARRAY_FUNCTIONS = {
+    "concatenate": lambda x: xnp.concatenate([x, x], 1),
+    "stack": lambda x: xnp.stack([x, x]),
+    "pad": lambda x: xnp.pad(x, 1, "reflect"),
+    "pad mean": lambda x: xnp.pad(x, 1, "mean"),
+    "roll": lambda x: xnp.roll(x, 1, 1),
+    "repeat": lambda x: xnp.repeat(x, 2),
+    "tile": lambda x: xnp.tile(x, 2),
+    "take": lambda x: xnp.take(x, np.array([1, 0]), 1),
+    "insert": lambda x: xnp.insert(x, 1, 2, 1),
+    "diagonal": lambda x: xnp.diagonal(x),
+    "trace": lambda x: xnp.trace(x),
+    "diag": lambda x: xnp.diag(x[0]),
+    "vander": lambda x: xnp.vander(x[0]),
+    "tril": lambda x: xnp.tril(x),
+    "linspace": lambda x: xnp.linspace(x[0], x[1], 3),
+    "matmul": lambda x: x @ x.T,
+    "inner": lambda x: xnp.inner(x, x),
+    "einsum": lambda x: xnp.einsum("ij,kj->ik", x, x),
+    "kron": lambda x: xnp.kron(x, x),
+    "cross": lambda x: xnp.cross(x[0], x[1]),
+    "norm": lambda x: xnp.linalg.norm(x),
+    "diff": lambda x: xnp.diff(x),
+    "gradient": lambda x: xnp.gradient(x, axis=1),
+    "trapezoid": lambda x: xnp.trapezoid(x),
+    "convolve": lambda x: xnp.convolve(x[0], x[1]),
+    "polyval": lambda x: xnp.polyval(x[0], x),
+    "interp": lambda x: xnp.interp(x, x[0], x[1]),
+    "apply_along_axis": lambda x: xnp.apply_along_axis(xnp.sum, 1, x),
+}
 
 
-@DTYPES
-def test_more_arguments(dtype):
-    x, w = xnp.array(X, dtype), xnp.array(WITH_NAN, dtype)
-    for name, ours, theirs in [
-        ("quantile", (x, 0.25, 1), (X, 0.25, 1)), ("percentile", (x, 30, 0), (X, 30, 0)),
-        ("nanmedian", (w,), (WITH_NAN,)),
-        ("nansum", (w, 0), (WITH_NAN, 0)), ("nanmean", (w, 1), (WITH_NAN, 1)), ("nanvar", (w, 1), (WITH_NAN, 1)),
-        ("nanmax", (w, 0), (WITH_NAN, 0)), ("sort", (x, 0), (X, 0)), ("argsort", (x, 1), (X, 1)),
-        ("unique", (x,), (X,)),
-        ("clip", (x, -1, 1), (X, -1, 1)), ("where", (x > 0, x, -x), (X > 0, X, -X)), ("cov", (x,), (X,)),
-        ("searchsorted", (xnp.sort(x[0]), x), (np.sort(X[0]), X)), ("ldexp", (x, 2), (X, 2)),
-        ("modf", (x,), (X,)),
-    ]:  # fmt: skip
-        close(getattr(xnp, name)(*ours), getattr(np, name)(*theirs), dtype, 8)
-
-
-@DTYPES
-def test_sums_are_accumulated_in_float32(dtype):
-    ones = xnp.ones(5000, dtype)
-    np.testing.assert_allclose(float(xnp.sum(ones)), 5000, rtol=float(ml_dtypes.finfo(dtype).eps))
-    assert xnp.mean(ones) == 1 and xnp.var(ones) == 0 and xnp.sum(ones).dtype == dtype
-    assert xnp.sum(ones, dtype=np.float32) == 5000
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ARRAY_FUNCTIONS)
+def test_functions_of_arrays(name, dtype):
+    """The dtype stays, and the values are those of double precision, eagerly and compiled."""
+    function = ARRAY_FUNCTIONS[name]
+    x = xnp.array(X).astype(dtype)
+    want = function(x.astype("float64"))
+    eps = float(xnp.finfo(dtype).eps)
+    for got in (function(x), xform.jit(function)(x)):
+        assert got.dtype == x.dtype
+        np.testing.assert_allclose(np.asarray(got, float), want, rtol=16 * eps, atol=16 * eps)

@@ -537,7 +537,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     Examples
     --------
     >>> import xform.numpy as xnp
-    >>> round(float(xnp.special.logsumexp(xnp.array([1000.0, 1000.0])) - 1000), 12) == round(float(xnp.log(2.0)), 12)
+    >>> xnp.allclose(xnp.special.logsumexp(xnp.array([1000.0, 1000.0])) - 1000, xnp.log(2.0)).item()
     True
     """
     if b is None:

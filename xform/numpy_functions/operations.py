@@ -273,7 +273,7 @@ class Operation:
             shown = f" of {tracer.aval}.{tracer._origin()}" if tracer is not None else ""
             raise TracerArrayConversionError(
                 f"numpy.{self.name} has no counterpart in xform.numpy that works on traced arrays, such as this one"
-                f"{shown}\nUse other functions of NumPy, or xform.pure_callback for host code."
+                f"{shown}\nUse other functions of NumPy."
             )
         return self.counterpart
 
