@@ -53,7 +53,7 @@ def _on_host(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
     if (tracer := _first_tracer((args, kwargs))) is not None:
         raise TracerArrayConversionError(
             f"{name} has no counterpart in xform.numpy that works on traced arrays, such as this one of {tracer.aval}."
-            f"{tracer._origin()}\nUse other functions of xform.numpy, or xform.pure_callback for host code."
+            f"{tracer._origin()}\nUse functions of xform.numpy instead."
         )
     return _wrapped(function(*_hosted(args), **_hosted(kwargs)))
 
