@@ -223,6 +223,13 @@ def test_wrong_calls(wrong):
     assert type(ours.value) is wrong.error or issubclass(type(ours.value), wrong.error)
 
 
+def test_differences_are_one_line_each():
+    """As docs/numpy.md says."""
+    for name in public_functions():
+        lines = [x.strip() for x in (resolve(xnp, name).__doc__ or "").splitlines() if "Differs from NumPy" in x]
+        assert len(lines) < 2 and all(x.startswith("Differs from NumPy: ") and x.endswith(".") for x in lines), name
+
+
 def public_functions():
     """Names of all functions of `xform.numpy`, `.linalg` and `.fft`."""
     for prefix, module in (("", xnp), ("linalg.", xnp.linalg), ("fft.", xnp.fft)):
