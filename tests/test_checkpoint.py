@@ -289,3 +289,35 @@ def test_a_carry_is_kept_if_the_policy_keeps_what_it_comes_from():
         g = xform.checkpoint(lambda a, n=n: lax.scan(lambda c, _: (xnp.sin(c), c), a, None, n)[0].sum(),
                              policy=LOOP_POLICIES["sines"])  # fmt: skip
         np.testing.assert_allclose(xform.grad(g)(x), np.cos(x) if n else np.ones(3))
+
+
+def test_branches_keep_what_costs_least():
+    """What a branch computes cheaply is computed again from the operand, so that others get nothing in its place."""
+
+    def f(p, a):
+        return lax.cond(
+            p,
+            lambda a: xnp.sin(xnp.exp(a) * 2) ** 2 * xnp.tanh(a),
+            lambda a: a * xnp.cos(a) * xnp.exp(-a * a) + xnp.tanh(w @ a[:3]).sum(),
+            a,
+        )
+
+    def looped(ps, a):
+        return lax.scan(lambda c, p: (f(p, c), None), a, ps)[0].sum()
+
+    a, ps = np.linspace(0, 1, 100), np.arange(3000) % 3 == 0
+    conds = [e for e in xform.make_jaxpr(xform.value_and_grad(lambda a, p: f(p, a).sum()))(a, True).eqns
+             if e.primitive.name == "cond"]  # fmt: skip
+    assert [[str(v.aval) for v in e.outvars] for e in conds] == [["f64[100]", "f64[3]"], ["f64[100]"]]
+    (forward, _) = [
+        e for e in xform.make_jaxpr(xform.value_and_grad(looped, 1))(ps, a).eqns if e.primitive.name == "scan"
+    ]
+    assert [str(v.aval) for v in forward.outvars] == ["f64[100]", "f64[3000,3]", "f64[3000,100]"]
+    for p in (True, False):
+        found = xform.jit(xform.grad(lambda a, p=p: f(p, a).sum()))(a)
+        np.testing.assert_allclose(found, xform.grad(lambda a, p=p: f(p, a).sum())(a), rtol=1e-13)
+    lanes = np.array([True, False, True])
+    batch = np.stack([a, a / 2, 1 - a])
+    found = xform.vmap(xform.grad(lambda p, a: f(p, a).sum(), 1))(lanes, batch)
+    for p, b, g in zip(lanes, batch, found, strict=True):
+        np.testing.assert_allclose(g, xform.grad(lambda a, p=p: f(p, a).sum())(b), rtol=1e-13)

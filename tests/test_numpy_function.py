@@ -443,9 +443,39 @@ def test_out():
         np.add(a, x, out=a, where=np.array([True, False, True]))
         b = np.zeros((2, 3))
         np.cumsum(x, out=b[1])
+        c = x * 1
+        np.add(c, a, c)
+        np.clip(c, 0.5, 4.0, c)
+        np.sum(b, 0, None, a[:3])
+        return a, b, c
+
+    compare(f, X)
+
+
+def test_shapes_that_are_assigned():
+    def f(x):
+        a = np.zeros((2, 3))
+        a[1] = x
+        b = a[:]
+        a.shape = 6
+        a[3] += 1
+        a.shape = (3, 2)
         return a, b
 
     compare(f, X)
+
+
+def test_scipy():
+    scipy_special = pytest.importorskip("scipy.special")
+
+    def f(x):
+        a = np.zeros(3)
+        a[1:] = scipy_special.erf(x[1:])
+        return a + scipy_special.expit(x)
+
+    compare(f, X)
+    with pytest.raises(TypeError, match=r"ndarray is needed|counterpart"):
+        xform.jit(numpy_function(lambda x: scipy_special.wofz(x)))(X)
 
 
 def test_masks():

@@ -151,14 +151,14 @@ def test_vmap(in_axes):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: x @ x, r"numpy\.matmul: the lengths .* differ: axis 1 of f64\[2,3\] and axis 0 of f64\[2,3\]"),
-        (lambda x: xnp.dot(x, x), r"numpy\.dot: the lengths .* differ"),
+        (lambda x: x @ x, r"numpy\.matmul: shapes not aligned: 3 \(axis 1 of f64\[2,3\]\) != 2 \(axis 0 of f64\[2,3\]"),
+        (lambda x: xnp.dot(x, x), r"numpy\.dot: shapes not aligned"),
         (lambda x: x @ 2.0, r"numpy\.matmul: an operand does not have enough dimensions"),
         (
             lambda x: xnp.matmul(xnp.ones((2, 3, 3)), xnp.ones((4, 3, 3))),
             r"numpy\.matmul: can't broadcast the leading axes",
         ),
-        (lambda x: xnp.inner(x, x[:, :2]), r"numpy\.inner: the lengths"),
+        (lambda x: xnp.inner(x, x[:, :2]), r"numpy\.inner: shapes not aligned"),
         (lambda x: xnp.tensordot(x, x, 3), r"numpy\.tensordot: axes=3 is more than"),
         (lambda x: xnp.tensordot(x, x, ((0,), (1,))), r"numpy\.tensordot: shape-mismatch for sum"),
         (lambda x: xnp.cross(x, x[:, :1]), r"numpy\.cross: incompatible dimensions"),

@@ -169,6 +169,15 @@ def test_narrow_types(dtype):
             )
 
 
+@pytest.mark.filterwarnings("error")
+def test_nothing_warns():
+    for name in ("gammaln", "xlogy", "logit", "betaln"):
+        function, x = getattr(scs, name), xnp.array([0.0, -1.0, 2.0])
+        args = (x,) * function.nin
+        for transform in (lambda f: f, xform.jit):
+            transform(function)(*args)
+
+
 def test_broadcasting_integers_and_empty_arrays():
     got = xform.jit(scs.xlogy)(np.arange(3)[:, None], np.arange(1, 5))
     np.testing.assert_allclose(np.asarray(got), scs.xlogy(np.arange(3)[:, None], np.arange(1, 5)))
@@ -199,6 +208,18 @@ def test_ufuncs_without_counterpart():
     out = np.zeros(80)
     assert scs.erf(x, out=out) is out
     np.testing.assert_array_equal(out, scs.erf(P))
+
+
+def test_errors():
+    for args in ((), (X, X, X)):
+        with pytest.raises(TypeError, match=rf"numpy\.special\.erf takes 1 arguments, got {len(args)}"):
+            xnp.special.erf(*args)
+    with pytest.raises(TypeError, match=r"numpy\.special\.erf: argument 1 must be an array"):
+        xnp.special.erf("a")
+    with pytest.raises(TypeError, match=r"numpy\.special\.erf takes real numbers, got c128\[1\]"):
+        xform.jit(xnp.special.erf)(np.array([1j]))
+    with pytest.raises(ValueError, match=r"numpy\.special\.xlogy"):
+        xform.jit(xnp.special.xlogy)(np.ones(2), np.ones(3))
 
 
 A = rng.normal(size=(3, 4)) * 5

@@ -236,6 +236,10 @@ FUNCTIONS = [
             Wrong(lambda np: np.array([1j], "float32"), TypeError, r"array.*complex.*float32"),
             Wrong(lambda np: np.array(["a"]), TypeError, r"array.*'a'", alone="no strings"),
             Wrong(lambda np: np.array({}), TypeError, r"array.*{}", alone="no objects"),
+            Wrong(
+                lambda np: np.array(1, order="Q"), ValueError, r"array: order must be one of 'C', 'F', 'A' or 'K'.*'Q'"
+            ),
+            Wrong(lambda np: np.array(A, order="F"), NotImplementedError, r"array.*order='F'", alone="it has a layout"),
             Wrong(lambda np: np.array([1], dtype="no dtype"), TypeError, r"array.*no dtype"),
         ],
     ),
@@ -406,6 +410,38 @@ FUNCTIONS = [
 ]
 
 TESTED_ELSEWHERE = {
+    **dict.fromkeys(
+        (
+            "asanyarray",
+            "asarray_chkfinite",
+            "ascontiguousarray",
+            "require",
+            "real_if_close",
+            "common_type",
+            "min_scalar_type",
+            "typename",
+            "mintypecode",
+            "copyto",
+            "putmask",
+            "array2string",
+            "format_float_positional",
+            "format_float_scientific",
+            "base_repr",
+            "binary_repr",
+            "errstate",
+            "seterr",
+            "geterr",
+            "genfromtxt",
+            "may_share_memory",
+        ),
+        "test_numpy_names.py",
+    ),
+    **dict.fromkeys(
+        ("savetxt", "savez_compressed", "loadtxt", "shares_memory", "ndenumerate"), "test_numpy_conversions.py"
+    ),
+    **dict.fromkeys(
+        ("can_cast", "iinfo", "finfo", "isdtype", "promote_types", "issubdtype", "result_type"), "test_dtypes.py"
+    ),
     "mask_indices": "test_numpy_creation.py: a function is its argument",
     "from_dlpack": "test_numpy_protocols.py",
     **dict.fromkeys(("frombuffer", "fromfile", "fromiter", "fromstring"), "test_numpy_creation.py: NumPy's readers"),

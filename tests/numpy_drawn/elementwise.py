@@ -224,7 +224,7 @@ PARTS = [
     ),
     Function(
         "angle",
-        one(ALL).flatmap(lambda c: st.booleans().map(lambda deg: Call(c.args, {"deg": deg}))),
+        one(ALL, special=SPECIAL[:3]).flatmap(lambda c: st.booleans().map(lambda deg: Call(c.args, {"deg": deg}))),
         on_lattice(np.angle, floats=True),
         grad_tolerance=1e-3,
     ),
@@ -345,6 +345,26 @@ REPLACING = [
                 inplace=False,
                 alone="inplace=",
             ),
+        ],
+    ),
+    Function(
+        "putmask",
+        placements(),
+        changed("putmask"),
+        tolerance=0,
+        errors=[
+            immutable("putmask", A, B, V),
+            wrong("putmask", ValueError, r"bool\[2,2\].*f64\[2,3\]", A, B[:, :2], V, **INPLACE),
+        ],
+    ),
+    Function(
+        "copyto",
+        placements().map(lambda c: Call((c.args[0], c.args[0][..., ::-1]), {"where": c.args[1], "inplace": False})),
+        changed("copyto"),
+        tolerance=0,
+        errors=[
+            immutable("copyto", A, A),
+            wrong("copyto", ValueError, r"f64\[2\].*broadcast.*\(2, 3\)", A, V[:2], **INPLACE),
         ],
     ),
     Function(

@@ -284,6 +284,7 @@ FUNCTIONS = [
             Wrong(lambda np: np.hstack([A, A.T]), ValueError, r"hstack.*must match exactly.*f64\[2,3\], f64\[3,2\]"),
         ],
     ),
+    Function("row_stack", joins(2, lambda n: 0), reference=np.vstack, dtype=promoted),
     Function("dstack", joins(3, lambda n: 2), dtype=promoted, errors=joined("dstack")),
     Function("column_stack", joins(2, lambda n: 1), dtype=promoted, errors=joined("column_stack")),
     *(

@@ -126,16 +126,22 @@ MEAN_DTYPES = ("float64", "complex128", "float32")
 NO_IDENTITY = "zero-size array to reduction operation m.*imum which has no identity"
 
 
-def to_real(call):
-    """Casting complex numbers to real ones loses something: NumPy warns, we don't."""
-    return call.args[0].dtype.kind != "c" or np.dtype(call.kwargs.get("dtype", "c16")).kind == "c"
+def defined(call):
+    """Not infinities cast to integers or multiplied as complex numbers, nor complex numbers cast to real ones.
+
+    NumPy warns of them, or says NaN.
+    """
+    x, dtype = call.args[0], np.dtype(call.kwargs.get("dtype", "float64"))
+    if x.dtype.kind == "c":
+        return np.isfinite(x).all() and dtype.kind == "c" if "dtype" in call.kwargs else not np.isinf(x).any()
+    return dtype.kind == "f" or bool(np.isfinite(x).all())
 
 
 FUNCTIONS = [
     *(
         Function(
             name,
-            reductions(where=True, initial=True, dtype=SUM_DTYPES, special=SPECIAL).filter(to_real),
+            reductions(where=True, initial=True, dtype=SUM_DTYPES, special=SPECIAL).filter(defined),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[*common(name), *bad_where(name), bad_dtype(name)],
@@ -195,13 +201,13 @@ FUNCTIONS = [
     ),
     Function(
         "mean",
-        reductions(where=True, dtype=MEAN_DTYPES, special=SPECIAL).filter(to_real),
+        reductions(where=True, dtype=MEAN_DTYPES, special=SPECIAL).filter(defined),
         errors=[*common("mean"), *bad_where("mean"), bad_dtype("mean")],
     ),
     *(
         Function(
             name,
-            reductions(where=True, dtype=MEAN_DTYPES[:2], ddof=True).filter(to_real),
+            reductions(where=True, dtype=MEAN_DTYPES[:2], ddof=True).filter(defined),
             tolerance=64,
             grad_tolerance=1e-4,
             errors=[*common(name), *bad_where(name), bad_dtype(name)],
@@ -211,7 +217,7 @@ FUNCTIONS = [
     *(
         Function(
             name,
-            cumulative().filter(to_real),
+            cumulative().filter(defined),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[
@@ -225,7 +231,7 @@ FUNCTIONS = [
     *(
         Function(
             name,
-            cumulative(several=False).filter(to_real),
+            cumulative(several=False).filter(defined),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[
@@ -297,7 +303,7 @@ FUNCTIONS += [
     *(
         Function(
             name,
-            reductions(where=True, initial=True, dtype=("float64", "complex128"), special=NAN).filter(to_real),
+            reductions(where=True, initial=True, dtype=("float64", "complex128"), special=NAN).filter(defined),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[*common(name), *bad_where(name), bad_dtype(name)],
@@ -328,7 +334,7 @@ FUNCTIONS += [
     ),
     Function(
         "nanmean",
-        reductions(where=True, dtype=MEAN_DTYPES, special=NAN).filter(to_real),
+        reductions(where=True, dtype=MEAN_DTYPES, special=NAN).filter(defined),
         errors=[*common("nanmean"), *bad_where("nanmean"), bad_dtype("nanmean")],
     ),
     *(
@@ -344,7 +350,7 @@ FUNCTIONS += [
     *(
         Function(
             name,
-            cumulative(special=NAN).filter(to_real),
+            cumulative(special=NAN).filter(defined),
             tolerance=64,
             grad_tolerance=1e-5,
             errors=[*common(name, several=False), bad_dtype(name)],

@@ -251,6 +251,8 @@ def _copied(a: Any) -> Any:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """Convert to another dtype. An array that has it is returned as it is, but for ``copy=True``.
 
+    Differs from NumPy: floats out of range of integers saturate, and NaN becomes 0, where NumPy has no rule.
+
     Floats become integers by truncation; out of range they saturate, and NaN becomes 0. Complex numbers lose their
     imaginary part on the way to real ones, with NumPy's ComplexWarning.
 
@@ -369,6 +371,8 @@ def fromfunction(
 ) -> Any:
     """The array of ``function(i, j, ...)`` over all indices, mapped with `vmap`: the function sees scalars.
 
+    Differs from NumPy: the function is mapped with `vmap` over scalars, not called once with arrays of indices.
+
     Examples
     --------
     >>> import xform.numpy as xnp
@@ -430,7 +434,7 @@ ones = _filled("ones", np.ones, 1)
 empty = _filled("empty", np.zeros, 0)
 zeros.__doc__ = "An array of zeros; `dtype` is float64 by default."
 ones.__doc__ = "An array of ones; `dtype` is float64 by default."
-empty.__doc__ = "An array of zeros, like `zeros`: there is no uninitialised memory."
+empty.__doc__ = "An array of zeros, like `zeros`.\n\nDiffers from NumPy: the elements are zeros."
 
 
 def _host_full(shape: Any, fill_value: Any) -> Any:
@@ -444,7 +448,10 @@ def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = None, *, device: Any = None, like: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
-    """An array filled with a value, of its dtype by default; an array as value is broadcast."""
+    """An array filled with a value, of its dtype by default; an array as value is broadcast.
+
+    Differs from NumPy: a complex number for a real dtype is a TypeError, not a warning.
+    """
     numpy_only("full", order, like)
     shape = shape_argument("full", shape)
     scalar = isinstance(fill_value, SCALARS) and not isinstance(fill_value, np.generic)
@@ -497,7 +504,10 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Like `zeros_like`."""
+    """Like `zeros_like`.
+
+    Differs from NumPy: the elements are zeros.
+    """
     return _like("empty_like", prototype, 0, dtype, order, shape, device, None)
 
 

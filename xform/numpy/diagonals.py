@@ -81,6 +81,8 @@ def diagflat(v: Any, k: int = 0) -> Array:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy with `val` (a scalar, or values that repeat) on the diagonal; pass ``inplace=False``.
 
+    Differs from NumPy: the result is a changed copy, which ``inplace=False`` has to ask for.
+
     Examples
     --------
     >>> import xform.numpy as xnp

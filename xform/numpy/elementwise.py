@@ -121,7 +121,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """Functions or values by conditions; those of the last condition that holds count.
 
-    Each function is applied to the whole of `x` (in NumPy to the part where its condition holds).
+    Differs from NumPy: each function is applied to the whole of `x`, not to the part where its condition holds.
 
     Examples
     --------
@@ -349,7 +349,10 @@ def isrealobj(x: Any) -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether it is a number, or an array of rank 0 (in NumPy that is none)."""
+    """Whether it is a number.
+
+    Differs from NumPy: an array of rank 0 is a scalar.
+    """
     if isinstance(element, Array | np.ndarray):
         return element.ndim == 0
     return bool(np.isscalar(element)) or (hasattr(element, "__jax_array__") and element.__jax_array__().ndim == 0)

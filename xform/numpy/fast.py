@@ -223,8 +223,8 @@ def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any
 
 
 def _is_operand(x: Any) -> bool:
-    if isinstance(x, np.ndarray) and x.dtype.kind in "OUSMm":  # then NumPy asks `numpy.protocols`
-        return False
+    if isinstance(x, np.ndarray) and (x.dtype.kind in "OUSMm" or isinstance(x, np.ma.MaskedArray)):
+        return False  # then NumPy asks `numpy.protocols`
     return type(x) in _CONCRETE or isinstance(x, OPERANDS) or hasattr(x, "__jax_array__")
 
 

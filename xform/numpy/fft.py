@@ -182,19 +182,27 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None, 
 
 @short_way(np.fft.fft2, "lfdFD", plain="axes norm")
 def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform over two axes; see `fftn`."""
+    """Fourier transform over two axes; see `fftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("fft2", FftType.FFT, a, s, axes, norm, out)
 
 
 @short_way(np.fft.ifft2, "lfdFD", plain="axes norm")
 def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `fft2`."""
+    """Inverse of `fft2`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("ifft2", FftType.IFFT, a, s, axes, norm, out)
 
 
 @short_way(np.fft.fftn, "lfdFD", plain="axes norm")
 def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
     """Fourier transform over several axes.
+
+    Differs from NumPy: an axis is transformed once at most.
 
     Parameters
     ----------
@@ -210,7 +218,10 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: 
 
 @short_way(np.fft.ifftn, "lfdFD", plain="axes norm")
 def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `fftn`."""
+    """Inverse of `fftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("ifftn", FftType.IFFT, a, s, axes, norm, out)
 
 
@@ -231,25 +242,37 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None,
 
 @short_way(np.fft.rfft2, "lfd", plain="axes norm")
 def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform of real values over two axes; see `rfftn`."""
+    """Fourier transform of real values over two axes; see `rfftn`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("rfft2", FftType.RFFT, a, s, axes, norm, out)
 
 
 @short_way(np.fft.irfft2, "lfdFD", plain="axes norm")
 def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `rfft2`."""
+    """Inverse of `rfft2`.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("irfft2", FftType.IRFFT, a, s, axes, norm, out)
 
 
 @short_way(np.fft.rfftn, "lfd", plain="axes norm")
 def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative."""
+    """Fourier transform of real values over several axes: of the last one, the frequencies that are not negative.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("rfftn", FftType.RFFT, a, s, axes, norm, out)
 
 
 @short_way(np.fft.irfftn, "lfdFD", plain="axes norm")
 def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: None = None) -> Array:
-    """Inverse of `rfftn`, real; `s` holds the lengths of the result."""
+    """Inverse of `rfftn`, real; `s` holds the lengths of the result.
+
+    Differs from NumPy: an axis is transformed once at most.
+    """
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 

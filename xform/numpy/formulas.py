@@ -403,6 +403,8 @@ def fmod(x: Any, y: Any) -> Any:
 def power(x: Any, y: Any) -> Any:
     """Elementwise x1**x2.
 
+    Differs from NumPy: a traced negative exponent of integers can't be an error.
+
     A Python integer as exponent is done by multiplication. Integers have no negative powers: ValueError, if the
     exponent is known; a traced one gives 0 (or 1, -1 for these bases).
 

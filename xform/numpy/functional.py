@@ -61,6 +61,8 @@ def vectorize(
 ) -> Callable[..., Any]:  # fmt: skip
     """Make a function of scalars, or of arrays of a few axes, work on arrays of any rank, with broadcasting.
 
+    Differs from NumPy: `pyfunc` is called once, with traced arguments, which stand for all elements.
+
     Parameters
     ----------
     pyfunc : callable, optional
@@ -180,7 +182,10 @@ def _check_results(out: Any, cores: Sequence[tuple[str, ...]], sizes: dict[str, 
 
 @api_boundary
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """Apply a function of vectors to all vectors along an axis; the axes of its result take that one's place."""
+    """Apply a function of vectors to all vectors along an axis; the axes of its result take that one's place.
+
+    Differs from NumPy: `func1d` is called once, with a traced vector, which stands for all.
+    """
     from xform.api.mapping import vmap
 
     arr = array_of("apply_along_axis", arr, "arr")
@@ -290,7 +295,10 @@ class ufunc(metaclass=_UfuncType):
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
-    """A `ufunc` of a function of scalars."""
+    """A `ufunc` of a function of scalars.
+
+    Differs from NumPy: `func` is called once, with traced arguments; results are arrays of numbers, not of objects.
+    """
     return ufunc(func, nin, nout, identity=identity)
 
 

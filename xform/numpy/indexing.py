@@ -286,6 +286,8 @@ def take(
 ) -> Array:
     """The elements of an array at `indices`, along one axis, whose place the axes of `indices` take.
 
+    Differs from NumPy: traced indices out of bounds give `fill_value`, not IndexError.
+
     Parameters
     ----------
     a : array
@@ -337,6 +339,8 @@ def take_along_axis(
     wrap_negative_indices: bool | None = None,
 ) -> Array:
     """Elements along an axis at indices that differ from line to line, as `argsort` gives them.
+
+    Differs from NumPy: traced indices out of bounds give `fill_value`, not IndexError.
 
     Parameters
     ----------

@@ -205,6 +205,8 @@ def repeat(
 ) -> Array:
     """Each element repeated so many times, along an axis (of all in a row by default).
 
+    Differs from NumPy: repeats that aren't integers are a TypeError; traced ones need `total_repeat_length`.
+
     Parameters
     ----------
     repeats : int or array of ints, one per element
@@ -278,6 +280,8 @@ def _known_indices(obj: Any) -> np.ndarray:
 @short_way(np.delete, ANY, plain="obj axis")
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """Without the elements at the indices `obj` (an int, slice, or array of ints or booleans), along an axis.
+
+    Differs from NumPy: traced indices must be integers that differ.
 
     A traced `obj` must be an integer, or integers that are known to differ (``assume_unique_indices=True``).
     """

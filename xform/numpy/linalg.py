@@ -125,6 +125,8 @@ def _adjoint(x: Array) -> Array:
 def solve(a: Any, b: Any) -> Array:
     """The solution of ``a @ x = b``.
 
+    Differs from NumPy: a singular matrix gives infinities or NaN, not LinAlgError.
+
     Parameters
     ----------
     a : array (..., n, n)
@@ -159,7 +161,10 @@ def solve(a: Any, b: Any) -> Array:
 
 @short_way(np.linalg.inv, INEXACT)
 def inv(a: Any) -> Array:
-    """The inverses of matrices (..., n, n); NaN where they are singular."""
+    """The inverses of matrices (..., n, n); NaN where they are singular.
+
+    Differs from NumPy: a singular matrix gives NaN, not LinAlgError.
+    """
     return inv_p.bind(matrices("inv", a, square=True))
 
 
@@ -205,6 +210,8 @@ def lstsq(
 ) -> tuple[Array, Array, Array, Array]:
     """The x that minimizes the length of ``b - a @ x``, and is the shortest of those that do.
 
+    Differs from NumPy: residuals are returned in any case, unless ``numpy_resid=True``.
+
     Parameters
     ----------
     a : array (m, n)
@@ -245,6 +252,8 @@ def lstsq(
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
     """The solution of ``tensordot(a, x, x.ndim) = b``.
 
+    Differs from NumPy: a singular matrix gives infinities or NaN, not LinAlgError.
+
     Parameters
     ----------
     a : array of shape ``b.shape + x.shape``, with as many elements in `x` as in `b`
@@ -267,7 +276,10 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Array:
 
 @api_boundary
 def tensorinv(a: Any, ind: int = 2) -> Array:
-    """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``."""
+    """The inverse for `tensordot` over `ind` axes: of shape ``a.shape[ind:] + a.shape[:ind]``.
+
+    Differs from NumPy: a singular matrix gives infinities or NaN, not LinAlgError.
+    """
     a, ind = inexact("tensorinv", a), operator.index(ind)
     rows = math.prod(a.shape[:ind])
     if ind <= 0:
@@ -314,6 +326,8 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
 def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with ``a = L L^H``.
 
+    Differs from NumPy: a matrix that isn't positive definite gives NaN; both triangles are read by default.
+
     Parameters
     ----------
     a : array (..., n, n)
@@ -354,14 +368,20 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 @api_boundary
 def eig(a: Any) -> EigResult:
-    """Eigenvalues (..., n) and right eigenvectors (..., n, n), in columns, of matrices (..., n, n); all complex."""
+    """Eigenvalues (..., n) and right eigenvectors (..., n, n), in columns, of matrices (..., n, n); all complex.
+
+    Differs from NumPy: the result is complex also if all eigenvalues are real.
+    """
     w, v = _lax.eig(matrices("eig", a, square=True), compute_left_eigenvectors=False)
     return EigResult(w, v)
 
 
 @api_boundary
 def eigvals(a: Any) -> Array:
-    """The eigenvalues (..., n) of matrices (..., n, n), complex and in no particular order."""
+    """The eigenvalues (..., n) of matrices (..., n, n), complex and in no particular order.
+
+    Differs from NumPy: the result is complex also if all eigenvalues are real.
+    """
     a = matrices("eigvals", a, square=True)
     return _lax.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
@@ -369,6 +389,8 @@ def eigvals(a: Any) -> Array:
 @short_way(_symmetrized(np.linalg.eigh), INEXACT, into=EighResult._make)
 def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Differs from NumPy: both triangles are read, unless ``symmetrize_input=False``.
 
     Parameters
     ----------
@@ -397,7 +419,10 @@ def _lower(name: str, uplo: Any) -> bool:
 
 @short_way(_symmetrized(np.linalg.eigvalsh), INEXACT)
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues (..., n) of Hermitian matrices (..., n, n), ascending; parameters as of `eigh`."""
+    """The eigenvalues (..., n) of Hermitian matrices (..., n, n), ascending; parameters as of `eigh`.
+
+    Differs from NumPy: both triangles are read, unless ``symmetrize_input=False``.
+    """
     a = matrices("eigvalsh", a, square=True)
     a = hermitian_part(a) if symmetrize_input else a
     return _lax.eigh_p.bind(a, lower=_lower("eigvalsh", UPLO), vectors=False)[0]
@@ -459,7 +484,10 @@ def _hermitian_svd(a: Array, compute_uv: bool, subset: Any) -> Any:
 
 @api_boundary
 def matrix_power(a: Any, n: int) -> Array:
-    """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative."""
+    """The n-th power of square matrices (..., m, m), by repeated squaring; of their inverses, if n is negative.
+
+    Differs from NumPy: a negative power of a singular matrix gives infinities or NaN, not LinAlgError.
+    """
     a = array_of("linalg.matrix_power", a)
     if a.ndim < 2:
         raise MatrixShapeError(f"numpy.linalg.matrix_power: a must be at least two-dimensional, got {shown(a)}")

@@ -297,6 +297,8 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced.
 
+    Differs from NumPy: a shift that isn't an integer is a TypeError.
+
     Examples
     --------
     >>> import xform, xform.numpy as xnp
@@ -389,13 +391,19 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
 
 @short_way(np.split, ANY, plain="indices_or_sections axis")
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts along an axis: so many of equal length, or between indices."""
+    """Parts along an axis: so many of equal length, or between indices.
+
+    Differs from NumPy: numbers of sections that aren't integers are a TypeError.
+    """
     return _split("split", ary, indices_or_sections, axis, True)
 
 
 @short_way(np.array_split, ANY, plain="indices_or_sections axis")
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts along an axis, like `split`, of which the first may be longer by one."""
+    """Parts along an axis, like `split`, of which the first may be longer by one.
+
+    Differs from NumPy: numbers of sections that aren't integers are a TypeError.
+    """
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
@@ -436,7 +444,10 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 @api_boundary
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing."""
+    """Without the zeros at the front ('f' in `trim`) and the back ('b'); the values must be known when tracing.
+
+    Differs from NumPy: under a transformation the values must be known.
+    """
     value = concrete("trim_zeros", array_of("trim_zeros", filt, "filt"), "filt", "The result's shape depends on it.")
     if not set(trim.lower()) <= set("fb"):
         raise ValueError(f"numpy.trim_zeros: unexpected character(s) in trim: {trim!r}")

@@ -62,6 +62,8 @@ def _host_pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any)
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """Elements put around an array.
 
+    Differs from NumPy: a function as mode returns the padded vector instead of changing it.
+
     Parameters
     ----------
     pad_width : int, pair, pair per axis, or dict of axes

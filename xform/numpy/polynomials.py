@@ -88,7 +88,10 @@ def _without_leading_zeros(name: str, p: Array, wanted: bool) -> Array:
 
 @api_boundary
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
-    """Product of two polynomials. `trim_leading_zeros`: of the factors, first, as NumPy does; they must be known."""
+    """Product of two polynomials. `trim_leading_zeros`: of the factors, first, as NumPy does; they must be known.
+
+    Differs from NumPy: leading zeros of the factors stay, unless ``trim_leading_zeros=True``.
+    """
     a1, a2 = _vectors("polymul", a1, a2)
     a1 = _without_leading_zeros("polymul", a1, trim_leading_zeros)
     a2 = _without_leading_zeros("polymul", a2, trim_leading_zeros)
@@ -98,6 +101,8 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 @api_boundary
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials.
+
+    Differs from NumPy: leading zeros of the remainder stay, unless ``trim_leading_zeros=True``.
 
     `trim_leading_zeros`: of the remainder, as NumPy does; its values must be known.
     """
@@ -155,7 +160,10 @@ def polyint(p: Any, m: int = 1, k: Any = 0) -> Array:
 
 @api_boundary
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with these zeros, or the characteristic polynomial of a matrix."""
+    """The polynomial with these zeros, or the characteristic polynomial of a matrix.
+
+    Differs from NumPy: under `jit` zeros in conjugate pairs give complex coefficients.
+    """
     zeros_ = array_of("poly", seq_of_zeros, "seq_of_zeros")
     if zeros_.ndim == 2 and zeros_.shape[0] == zeros_.shape[1] and zeros_.size:
         from xform.numpy.linalg import eigvals
@@ -182,6 +190,8 @@ def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
 ) -> Any:
     """The polynomial of degree `deg` that fits points best, in the sense of least squares.
+
+    Differs from NumPy: a fit that is poorly conditioned gives no RankWarning.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ def _conj(x: Array) -> Array:
 
 def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
     return ShapeError(
-        f"numpy.{name}: the lengths of the axes that are summed over differ: axis {i} of {shown(a)} and axis {j} of "
-        f"{shown(b)}"
+        f"numpy.{name}: shapes not aligned: {a.shape[i]} (axis {i} of {shown(a)}) != {b.shape[j]} (axis {j} of "
+        f"{shown(b)})"
     )
 
 

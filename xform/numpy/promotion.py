@@ -42,6 +42,8 @@ def operand(name: str, x: Any, arg: str = "a") -> Any:
     if isinstance(x, NUMBERS) or type(x) in SCALARS:
         return x
     if isinstance(x, np.ndarray | np.generic):
+        if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
+            raise TypeError(f"numpy.{name}: argument {arg} is a masked array; fill it (x.filled) or select what counts")
         if x.dtype not in dtypes.kinds and not (x.dtype.newbyteorder("=") in dtypes.kinds or x.dtype == dtypes.float0):
             raise TypeError(f"numpy.{name}: argument {arg} has dtype {x.dtype}; arrays hold numbers and booleans only")
         return x
@@ -117,7 +119,9 @@ def no_out(name: str, out: Any) -> None:
 
 def numpy_only(name: str, order: Any = None, like: Any = None) -> None:
     """What NumPy's functions accept for its own arrays: taken where it changes nothing, an error where it would."""
-    if order not in (None, "K", "C", "A"):
+    if order not in (None, "K", "C", "A", "F"):
+        raise ValueError(f"numpy.{name}: order must be one of 'C', 'F', 'A' or 'K', got {order!r}")
+    if order == "F":
         raise NotImplementedError(f"numpy.{name}: arrays have no memory layout of their own, got order={order!r}")
     if like is not None and not isinstance(like, Array | np.ndarray):
         raise TypeError(

@@ -53,7 +53,7 @@ def _on_host(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
     if (tracer := _first_tracer((args, kwargs))) is not None:
         raise TracerArrayConversionError(
             f"{name} has no counterpart in xform.numpy that works on traced arrays, such as this one of {tracer.aval}."
-            f"{tracer._origin()}\nUse other functions of xform.numpy, or xform.pure_callback for host code."
+            f"{tracer._origin()}\nUse functions of xform.numpy instead."
         )
     return _wrapped(function(*_hosted(args), **_hosted(kwargs)))
 
@@ -74,10 +74,10 @@ def _into(name: str, function: Callable[..., Any], targets: Iterable[Any], args:
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether x is None, or an ndarray, or scalar, of objects, text, dates or records."""
+    """Whether x is None, or an ndarray with a mask, or one or a scalar of objects, text, dates or records."""
     if not isinstance(x, np.ndarray | np.generic):
         return x is None
-    return x.dtype not in dtypes.kinds and x.dtype != dtypes.float0
+    return isinstance(x, np.ma.MaskedArray) or (x.dtype not in dtypes.kinds and x.dtype != dtypes.float0)
 
 
 def _is_for_numpy(args: Any, kwargs: Any) -> bool:
@@ -99,12 +99,13 @@ def _call(ours: Callable[..., Any], args: Any, kwargs: Any, numpys: Callable[...
 
 # ---- Ufuncs ------------------------------------------------------------------------------------------------
 
-_ufuncs: dict[np.ufunc, Callable[..., Any] | None] = {}
+_ufuncs: dict[np.ufunc, Callable[..., Any]] = {}
 
 
 def _ufunc_counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """Our function for a ufunc of NumPy or `scipy.special`."""
-    if ufunc not in _ufuncs:
+    found = _ufuncs.get(ufunc)
+    if found is None:
         import xform.numpy as xnp
         from xform.numpy import special
 
@@ -116,8 +117,9 @@ def _ufunc_counterpart(ufunc: np.ufunc) -> Callable[..., Any] | None:
             found = getattr(special, name, None)
         else:
             found = special.zeta if name in ("_zeta", "_riemann_zeta") else None
-        _ufuncs[ufunc] = found
-    return _ufuncs[ufunc]
+        if found is not None:
+            _ufuncs[ufunc] = found
+    return found
 
 
 def array_ufunc(self: Array, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -237,9 +239,12 @@ class _Call(NamedTuple):
     same: frozenset[str]  # those that mean the same, whatever their value
     takes_any: bool  # whether ours takes keywords of any name
 
-    def arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The arguments of our function."""
-        given = {**dict(zip(self.positional[self.direct :], args[self.direct :])), **kwargs}
+    def named(self, args: tuple[Any, ...]) -> dict[str, Any]:
+        """The positional arguments that mean something else there, by their names."""
+        return dict(zip(self.positional[self.direct :], args[self.direct :]))
+
+    def options(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of our function."""
         options = {}
         for key, value in given.items():
             if (ours := self.names.get(key)) is not None:
@@ -249,7 +254,7 @@ class _Call(NamedTuple):
                 options[key] = value
             elif not _is_default(key, value, self.defaults.get(key)):
                 raise NotImplementedError(f"{name}: the argument {key}={value!r} is not supported on arrays of xform")
-        return args[: self.direct], options
+        return options
 
 
 _calls: dict[Callable[..., Any], _Call] = {}  # those that are called without further ado
@@ -285,7 +290,8 @@ def _call_of(func: Callable[..., Any]) -> _Call | None:
     positional, order = _positional(theirs), _positional(mine)
     names = {n: n for n in theirs if n in mine}
     names |= {a: b for a, b in zip(positional, order) if a not in mine and b not in theirs}  # called differently
-    direct = next((i for i, (a, b) in enumerate(zip(positional, order)) if names.get(a) != b), len(order))
+    apart = (i for i, (a, b) in enumerate(zip(positional, order)) if names.get(a) != b or a == "out")
+    direct = next(apart, min(len(positional), len(order)))
     if any(p.kind is p.VAR_POSITIONAL for p in (*theirs.values(), *mine.values())):
         direct = sys.maxsize
     same = frozenset(n for n in names if names[n] == n and theirs[n].default is not np._NoValue) - {"out"}
@@ -315,19 +321,22 @@ def _array_function(func: Callable[..., Any], types: Collection[type], args: Any
     name = f"{func.__module__}.{func.__name__}"
     if func in _WRITERS:
         return _into(name, func, args[:1] or list(kwargs.values())[:1], args, kwargs)
+    call = _call_of(func)
+    if call is not None and len(args) > call.direct:
+        args, kwargs = args[: call.direct], {**call.named(args), **kwargs}
     if kwargs.get("out") is not None:
         return _into(name, func, tree.leaves(kwargs["out"]), args, kwargs)
-    if func in _CONVERSIONS and _first_tracer(args) is None:
+    is_concrete = _first_tracer((args, kwargs)) is None
+    if is_concrete and func in _CONVERSIONS:
         return func(*_hosted(args))
-    call = _call_of(func)
-    if call is None or (func in _CALLERS and _first_tracer((args, kwargs)) is None):
+    if call is None or (is_concrete and func in _CALLERS):
         return _on_host(name, func, args, kwargs)
-    positional, options = call.arguments(name, args, kwargs)
-    if func in _IF_CONCRETE and _first_tracer((args, kwargs)) is None:
+    options = call.options(name, kwargs)
+    if is_concrete and func in _IF_CONCRETE:
         options.update(_IF_CONCRETE[func])
     elif not (func in _CONVERSIONS or func in _CALLERS or func in _IF_CONCRETE):
         _calls[func] = call
-    return _call(call.ours, positional, options, func)
+    return _call(call.ours, args, options, func)
 
 
 def install() -> None:

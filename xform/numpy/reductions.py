@@ -346,6 +346,8 @@ def var(
 ) -> Array:  # fmt: skip
     """Variance over axes: the mean of abs(x - mean)**2, with n - ddof in the denominator.
 
+    Differs from NumPy: with a narrower `dtype` the elements are converted first, not only the mean.
+
     `mean`, if it is known already, must have the reduced axes with length 1. `correction` is another name of `ddof`.
     """
     return variance("var", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
@@ -356,7 +358,10 @@ def std(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: float = 0, keepdims: bool = False,
     *, where: Any = None, mean: Any = None, correction: float | None = None,
 ) -> Array:  # fmt: skip
-    """Standard deviation over axes: the square root of `var`."""
+    """Standard deviation over axes: the square root of `var`.
+
+    Differs from NumPy: with a narrower `dtype` the elements are converted first, not only the mean.
+    """
     return variance("std", a, axis, dtype, out, ddof, keepdims, where, mean, correction, root=True)
 
 
@@ -429,6 +434,8 @@ def host_variance(h: Any, axis: int | None = None, ddof: float = 0, keepdims: An
 @api_boundary
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """Mean with weights, of the shape of `a` or of the axes in question; with `returned` also the sum of weights.
+
+    Differs from NumPy: traced weights that sum to zero give NaN or infinity; known ones are an error, as in NumPy.
 
     Examples
     --------

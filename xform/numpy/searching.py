@@ -238,6 +238,8 @@ _METHODS = {
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The bin of each value: i with ``bins[i-1] <= x < bins[i]``, ``bins[i-1] < x <= bins[i]`` if `right`.
 
+    Differs from NumPy: traced bins can't be an error, and are taken to be in order.
+
     Bins may descend.
     """
     x, bins = array_of("digitize", x, "x"), array_of("digitize", bins, "bins")
@@ -268,6 +270,8 @@ def bincount(
     x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
 ) -> Array:
     """How often each number 0, 1, ... occurs in a vector of integers, or the sums of their weights.
+
+    Differs from NumPy: sums of weights have the weights' dtype, in NumPy always float64.
 
     Parameters
     ----------
@@ -313,6 +317,8 @@ def bincount(
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
     """Places in a row of all elements as indices along the axes of a shape; traced ones out of bounds are clipped.
 
+    Differs from NumPy: traced indices can't be an error; those out of bounds are clipped.
+
     ``order``: 'C', the last index varies fastest, or 'F', the first does.
     """
     from xform.numpy.promotion import shape_argument
@@ -344,6 +350,8 @@ def ravel_multi_index(
     multi_index: Any, dims: Any, mode: str = "raise", order: str = "C", *, dtype: Any = None
 ) -> Array:
     """Indices along the axes of a shape as places in a row of all elements.
+
+    Differs from NumPy: traced indices can't be an error; 'raise' doesn't check them.
 
     ``mode``: 'raise' (for known indices; traced ones are not checked), 'wrap' or 'clip'; or one per axis.
     """

@@ -40,6 +40,8 @@ def _no_inplace(name: str, inplace: bool) -> None:
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """From several arrays, for each element the one that the integers `a` name.
 
+    Differs from NumPy: the mode 'raise' needs known `a`.
+
     ``mode``: 'raise' (a traced `a` can't be checked: use another), 'wrap' or 'clip'.
     """
     no_out("choose", out)
@@ -73,6 +75,8 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """A copy where the elements under the mask are replaced by the values in their order, repeated as needed.
 
+    Differs from NumPy: returns a changed copy, which `inplace=False` asks for.
+
     Examples
     --------
     >>> import xform.numpy as xnp
@@ -98,6 +102,8 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     """A copy where elements under the mask are replaced by the values at the same places in a row, repeated as needed.
 
+    Differs from NumPy: returns a changed copy, which `inplace=False` asks for.
+
     Examples
     --------
     >>> import xform.numpy as xnp
@@ -116,7 +122,10 @@ def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
 
 @api_boundary
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True, *, inplace: bool = True) -> Array:
-    """A copy of `dst` with the elements of `src`, broadcast, where the condition holds."""
+    """A copy of `dst` with the elements of `src`, broadcast, where the condition holds.
+
+    Differs from NumPy: returns a changed copy, which `inplace=False` asks for.
+    """
     _no_inplace("copyto", inplace)
     dst, src = array_of("copyto", dst, "dst"), array_of("copyto", src, "src")
     (src,) = cast_all("copyto", [src], dst.dtype, casting)
@@ -127,6 +136,8 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True, *,
 @api_boundary
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy where the elements at places `ind`, counted in a row, are replaced by values, repeated as needed.
+
+    Differs from NumPy: returns a changed copy, which `inplace=False` asks for; traced indices are not checked.
 
     ``mode``: None (IndexError for known indices out of bounds, traced ones are left out), 'clip' or 'wrap'.
     """
@@ -154,7 +165,10 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Array:
-    """A copy where values are put along an axis at the indices that `take_along_axis` would read."""
+    """A copy where values are put along an axis at the indices that `take_along_axis` would read.
+
+    Differs from NumPy: returns a changed copy, which `inplace=False` asks for.
+    """
     _no_inplace("put_along_axis", inplace)
     arr, indices = array_of("put_along_axis", arr, "arr"), array_of("put_along_axis", indices, "indices")
     shape = arr.shape

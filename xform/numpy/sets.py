@@ -148,7 +148,10 @@ def unique_inverse(x: Any, *, size: int | None = None, fill_value: Any = None) -
 
 @api_boundary
 def unique_values(x: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """Distinct elements; NaN are all distinct."""
+    """Distinct elements; NaN are all distinct.
+
+    Differs from NumPy: in ascending order; NumPy says nothing about the order.
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 

@@ -86,7 +86,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int | None = None) -> Arra
 
 @short_way(np.partition, REAL, plain="kth axis")
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Array:
-    """With the kth element in its sorted place, smaller ones before it and larger ones behind: all are sorted here."""
+    """With the kth element in its sorted place, smaller ones before it and larger ones behind: all are sorted."""
     _check_selection("partition", kind, order)
     a, d = _prepared("partition", a, axis)
     _check_kth("partition", kth, a, d)

@@ -131,7 +131,7 @@ def _by_place(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
     levels: Any = np.asarray(q) if is_concrete(q) else q
     place = np.clip(_place(method, count, levels.reshape((*q.shape, *(1,) * len(shape)))), 0, last)
     low = np.floor(place)
-    fraction = place - low
+    fraction = (place - low).astype(ordered.dtype)  # NumPy's arithmetic of bfloat16 is that of float32
     first = low.astype(dtypes.default_int())
     second = np.minimum(first + 1, n - 1)
     if skip_nan and shape:

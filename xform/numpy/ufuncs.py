@@ -104,6 +104,7 @@ def _comparison(name: str, p: Primitive, doc: str) -> Any:
             return lexicographic(x, y)
         return p.bind(x, y)
 
+    doc += "\n\n    Differs from NumPy: int64 beside uint64 is compared as float64."
     return binary(name, doc, general, getattr(np, name), "biufc", by_types=True)
 
 
@@ -161,7 +162,11 @@ sign = unary(
 )
 square = unary("square", "Elementwise x * x.", formulas.square, np.square, "iufc")
 reciprocal = unary(
-    "reciprocal", "Elementwise 1 / x; a float for integers too.", formulas.reciprocal, np.reciprocal, "fc"
+    "reciprocal",
+    "Elementwise 1 / x.\n\n    Differs from NumPy: of integers a float.",
+    formulas.reciprocal,
+    np.reciprocal,
+    "fc",
 )
 conjugate = conj = unary("conjugate", "Elementwise complex conjugate.", formulas.conjugate, np.conjugate, "iufc")
 real = short_way(lambda x: x.real, INEXACT)(unary("real", "Real part.", formulas.real))
@@ -228,8 +233,9 @@ arctan2 = atan2 = _inexact_pair(
     "arctan2", tr.atan2_p.bind, np.arctan2, "Angle of the point (x2, x1), from -pi to pi: arctan(x1 / x2) by quadrant."
 )
 hypot = _inexact_pair("hypot", formulas.hypot, np.hypot, "sqrt(x1**2 + x2**2) without overflow.")
-logaddexp = _inexact_pair("logaddexp", formulas.logaddexp, np.logaddexp, formulas.logaddexp.__doc__ or "")
-logaddexp2 = _inexact_pair("logaddexp2", formulas.logaddexp2, np.logaddexp2, formulas.logaddexp2.__doc__ or "")
+_COMPLEX_TOO = " without overflow.\n\n    Differs from NumPy: takes complex numbers, too."
+logaddexp = _inexact_pair("logaddexp", formulas.logaddexp, np.logaddexp, "log(exp(x1) + exp(x2))" + _COMPLEX_TOO)
+logaddexp2 = _inexact_pair("logaddexp2", formulas.logaddexp2, np.logaddexp2, "log2(2**x1 + 2**x2)" + _COMPLEX_TOO)
 copysign = _inexact_pair("copysign", formulas.copysign, np.copysign, "x1 with the sign of x2.")
 nextafter = _inexact_pair("nextafter", rd.nextafter_p.bind, np.nextafter, "The next number from x1 towards x2.")
 heaviside = _inexact_pair("heaviside", formulas.heaviside, np.heaviside, "0 if x1 < 0, x2 if x1 == 0, 1 if x1 > 0.")

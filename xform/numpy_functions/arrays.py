@@ -17,7 +17,7 @@ from xform.core import dtypes, tree
 from xform.core.array import Array, ArrayImpl, own
 from xform.core.errors import TracerArrayConversionError, api_boundary
 from xform.core.trace import Tracer
-from xform.numpy_functions.memory import Buffer, Lens, Memory, Window, is_basic, is_concrete
+from xform.numpy_functions.memory import Buffer, Lens, Memory, Window, is_basic, is_concrete, is_simple
 
 
 class Value:
@@ -111,7 +111,7 @@ class Value:
             raise TracerArrayConversionError(
                 f"an ndarray is needed where there is a traced array of {value.aval}.{value._origin()}\nThis happens "
                 "in functions that aren't written in Python with NumPy, or that belong to another library: give those "
-                "to xform.numpy_function themselves, or use xform.pure_callback"
+                "to xform.numpy_function themselves"
             )
         return value
 
@@ -157,6 +157,10 @@ class NumpyScalar(Value):
 _NUMBERS = frozenset([int, float, np.float64, np.int64])
 
 
+def _are_numbers(index: tuple[Any, ...]) -> bool:
+    return all(type(i) is int for i in index)
+
+
 class NumpyArray(Value):
     """An array that can be written to."""
 
@@ -193,19 +197,25 @@ class NumpyArray(Value):
     def __getitem__(self, index: Any) -> Any:
         memory = self.memory
         value = memory.read()
-        simple = type(index) is int or (type(index) is tuple and all(type(i) is int for i in index))
+        simple = is_simple(index)
         if not simple:
             index = lowered_index(index)
         if type(value) is np.ndarray and (simple or is_concrete(index)):
             out = value[index]
             if type(out) is not np.ndarray:
                 return out
-            if not is_basic(index):
+            if not simple and not is_basic(index):
                 return NumpyArray(Buffer(out))
             window = Window(memory, index)
             window.seen, window.cached = value, out
             return NumpyArray(window)
-        if simple and type(memory) is Buffer and value.ndim == (1 if type(index) is int else len(index)):
+        elements = (index,) if type(index) is int else index
+        if (
+            type(memory) is Buffer
+            and type(elements) is tuple
+            and len(elements) == value.ndim
+            and _are_numbers(elements)
+        ):
             return lift(value[index])
         return self._part(index)
 
@@ -221,19 +231,34 @@ class NumpyArray(Value):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         memory = self.memory
-        if type(index) is int:
-            if type(value) in _NUMBERS and type(memory.read()) is np.ndarray:
-                memory.writable()[index] = value
-                return
-        else:
+        if type(index) is int and type(value) in _NUMBERS and type(memory.read()) is np.ndarray:
+            memory.writable()[index] = value
+            return
+        simple = is_simple(index)
+        if not simple:
             index = lowered_index(index)
-        is_window = type(value) is NumpyArray and type(value.memory) is Window and is_basic(index)
-        if is_window and value.memory.same_as(Window(memory, index)):
-            return  # the second half of `a[i] += x`
+        if type(value) is NumpyArray and type(value.memory) is Window and (simple or is_basic(index)):
+            window = value.memory
+            if window.parent is memory and window.order is None and simple and window.index == index:
+                return  # the second half of `a[i] += x`
+            if window.same_as(Window(memory, index)):
+                return
         value = lowered(value)
         if isinstance(value, list | tuple) and not is_concrete(value):
             value = xnp.array(value)
         memory.write(index, value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes; to assign others keeps the memory."""
+        return self.memory.read().shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        reshaped = self.reshape(shape)
+        if reshaped is not self and type(reshaped.memory) is Buffer:
+            raise AttributeError("incompatible shape for in-place modification; use `.reshape()` to make a copy")
+        self.memory = reshaped.memory
 
     @property
     def flat(self) -> "NumpyArray":

@@ -196,6 +196,8 @@ class Evaluation:
             reach = Reach(x, self.owns)
             # A bound method is made anew whenever it is asked for; that of the root stays.
             owner = (lambda: x) if x is self.root else weakref.ref(x)
+            if len(self._reaches) > 100:
+                self._reaches.clear()
             self._reaches[id(x)] = owner, reach
         return reach.transforms
 

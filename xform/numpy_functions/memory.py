@@ -295,6 +295,19 @@ class Window(View):
         memory.write(_index_of(places, memory.read().shape) or Ellipsis, value)
 
 
+_SIMPLE = frozenset([int, type(None), type(Ellipsis)])
+
+
+def is_simple(index: Any) -> bool:
+    """Whether an index is of numbers and slices of them: basic, nothing traced, nothing to look up."""
+    kind = type(index)
+    if kind is tuple:
+        return all(map(is_simple, index))
+    if kind is slice:
+        return type(index.start) in _SIMPLE and type(index.stop) in _SIMPLE and type(index.step) in _SIMPLE
+    return kind in _SIMPLE
+
+
 def is_basic(index: Any) -> bool:
     """Whether an index gives a view: integers, traced ones among them, slices, new axes, an ellipsis."""
     return all(

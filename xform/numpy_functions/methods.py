@@ -70,7 +70,8 @@ def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable
         memory.check()
         b = other.memory.read() if type(other) is NumpyArray else other
         if type(memory.read()) is np.ndarray and type(b) in _NUMBERS:
-            ufunc(memory.writable(), b, out=memory.writable())
+            target = memory.writable()
+            ufunc(target, b, out=target)
         elif isinstance(other, _OPERANDS):
             method = AT.get(ufunc.__name__)
             if method and not isinstance(other, list | tuple) and memory.combine(method, to_xform(other)):

@@ -11,6 +11,7 @@ May import: `numpy_functions.arrays`, `numpy_functions.memory`, `xform.numpy`, `
 """
 
 import functools
+import inspect
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -192,6 +193,7 @@ class Operation:
         self.function: Any = _INITIALISED.get(name, function)
         self.counterpart, self.name = counterpart, name
         self.__name__, self.__doc__, self.__wrapped__ = name.split(".")[-1], function.__doc__, function
+        self._out, self._names_from_out = _names_from_out(function)
         short = name.removeprefix("ndarray.").removeprefix("linalg.")
         if name in _WRITERS:
             self._call = self._writing
@@ -203,12 +205,17 @@ class Operation:
             self._call = self._of_types
         else:
             self._call = self._traced
+        self._acts_on_memory = name in _WRITERS or short in _PERMUTING
 
     def __repr__(self) -> str:
         return f"<numpy.{self.name} in a NumPy function>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            if len(args) > self._out:
+                rest = args[self._out :]
+                named = zip(self._names_from_out, rest) if self._names_from_out else [("out", rest)]
+                args, kwargs = args[: self._out], {**kwargs, **dict(named)}
             if kwargs:
                 if kwargs.get("out") is not None:
                     return self._into(args, kwargs)
@@ -218,7 +225,7 @@ class Operation:
                 traced = is_traced(args) or is_traced(kwargs.values())
             else:
                 traced = is_traced(args)
-            if not traced and self._call not in (self._writing, self._permuting):
+            if not traced and not self._acts_on_memory:
                 return self._known(args, kwargs)
             return self._call(args, kwargs)
         except Exception as error:
@@ -266,7 +273,7 @@ class Operation:
             shown = f" of {tracer.aval}.{tracer._origin()}" if tracer is not None else ""
             raise TracerArrayConversionError(
                 f"numpy.{self.name} has no counterpart in xform.numpy that works on traced arrays, such as this one"
-                f"{shown}\nUse other functions of NumPy, or xform.purecallback for host code."
+                f"{shown}\nUse other functions of NumPy."
             )
         return self.counterpart
 
@@ -347,6 +354,21 @@ class Operation:
         return outs if isinstance(out, tuple) and len(outs) > 1 else outs[0]
 
 
+def _names_from_out(function: Any) -> tuple[int, list[str]]:
+    """Where ``out`` is among the arguments by position, and the names from there on."""
+    if isinstance(function, np.ufunc):
+        return function.nin, []
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of a function in C that doesn't say
+        return _FAR, []
+    names = [k for k, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return (names.index("out"), names[names.index("out") :]) if "out" in names else (_FAR, [])
+
+
+_FAR = 1000  # more arguments than there are
+
+
 def _flat(x: Any) -> Iterable[Any]:
     x = lowered(x)
     return [v for e in x for v in _flat(e)] if isinstance(x, list | tuple) else [x]
@@ -408,6 +430,9 @@ def write_result(name: str, target: Any, result: Any, where: Any = True) -> None
 
 class Ufunc(Operation):
     """A ufunc: with NumPy's promotion, and methods."""
+
+    def _counterpart(self, args: Any = ()) -> Callable[..., Any]:
+        return self.counterpart or self.function  # that of another library finds `Array`'s by NumPy's protocol
 
     def _by_xform(self, args: Any, kwargs: Any) -> Any:
         kwargs = {k: to_xform(v) for k, v in kwargs.items() if k not in _WITHOUT_MEANING}

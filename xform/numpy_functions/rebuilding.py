@@ -107,9 +107,9 @@ class World:
 
     def function(self) -> Callable[..., Any]:
         """The root, rebuilt; anew if something that it reaches was replaced since."""
-        if not all(g.is_current() for g in list(self._globals.values())) or not all(
-            map(self._is_current, list(self._cells.values()))
-        ):
+        known = all(g.is_current() for g in list(self._globals.values()))
+        known = known and all(map(self._is_current, list(self._cells.values())))
+        if not known or len(self._functions) > 1000:  # so many are arguments that won't be met again
             self._forget()
         return self.convert(self.root)
 

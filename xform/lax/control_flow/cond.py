@@ -20,6 +20,7 @@ from xform.interpreters import passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
 from xform.interpreters.lowering import Context, Value
+from xform.interpreters.residuals import choose_residuals
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
@@ -78,7 +79,7 @@ def _split_branches(
     key = ("split_branches", tuple(map(id, branches)), nonzero, nonzero_out)
     if key in cache:
         return cache[key][0]
-    splits = [linearize_jaxpr(b, nonzero, nonzero_out) for b in branches]
+    splits = [choose_residuals(b, nonzero, nonzero_out, (True,) * len(nonzero)) for b in branches]
     n_in, n_out = len(nonzero), len(nonzero_out)
     used = sorted({i for s in splits for i in s.residuals if i < n_in})
     own = [[i - n_in for i in s.residuals if i >= n_in] for s in splits]  # indices into the forward results

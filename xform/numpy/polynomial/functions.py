@@ -15,29 +15,9 @@ from xform.numpy.polynomial import series
 from xform.numpy.polynomial.bases import POWER, Basis
 
 _NAMES = [
-    "line",
-    "add",
-    "sub",
-    "mulx",
-    "mul",
-    "div",
-    "pow",
-    "val",
-    "val2d",
-    "val3d",
-    "valnd",
-    "grid2d",
-    "grid3d",
-    "vander",
-    "vander2d",
-    "vander3d",
-    "der",
-    "fromroots",
-    "companion",
-    "roots",
-    "fit",
-    "trim",
-]
+    "line", "add", "sub", "mulx", "mul", "div", "pow", "val", "val2d", "val3d", "valnd", "grid2d", "grid3d", "vander",
+    "vander2d", "vander3d", "der", "fromroots", "companion", "roots", "fit", "trim",
+]  # fmt: skip
 
 
 def _to_power(basis: Basis, name: str, c: Any) -> Array:
