@@ -199,8 +199,8 @@ def gradient(record, call):
 TRACED = [r for r in FUNCTIONS if r.jit]
 SMOOTH = [r for r in FUNCTIONS if r.gradient]
 
-test_as_numpy = over(FUNCTIONS, 25)(as_numpy)
-test_compiled = over(TRACED, 3)(compiled)
+test_as_numpy = over(FUNCTIONS, 20)(as_numpy)
+test_compiled = over(TRACED, 2)(compiled)
 test_gradient = over(SMOOTH, 6)(gradient)
 
 test_as_numpy_thoroughly = pytest.mark.slow(over(FUNCTIONS, 500)(as_numpy))
