@@ -97,6 +97,7 @@ def results(x):
 
 def compare(record: Function, call: Call, got, want, factor=1.0):
     """Structure, shapes, dtypes and values are NumPy's, within the record's tolerance."""
+    assert isinstance(got, list) == isinstance(want, list), f"{record.name}: a {type(got)}, NumPy's is a {type(want)}"
     got, want = results(got), results(want)
     assert len(got) == len(want), f"{record.name}{call}: {len(got)} results, NumPy has {len(want)}"
     for g, w in zip(got, want, strict=True):

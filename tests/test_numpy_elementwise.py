@@ -142,7 +142,7 @@ def test_questions_of_python():
     )
     assert (
         xnp.result_type(xnp.float32, 1.0) == np.float32
-        and xnp.promote_types("int8", "unsigned byte") == np.int16
+        and xnp.promote_types("int8", "uint8") == np.int16
         and xnp.can_cast("int8", "int16")
     )
     assert (

@@ -277,14 +277,7 @@ FUNCTIONS = [
         ],
     ),
     *(Function(n, only_array()) for n in ("atleast_1d", "atleast_2d", "atleast_3d")),
-    *(
-        Function(
-            f"{n}:several",
-            together(),
-            reference=lambda *a, n=n: list(getattr(np, n)(*a)) if len(a) > 1 else getattr(np, n)(*a),
-        )
-        for n in ("atleast_1d", "atleast_2d", "atleast_3d")
-    ),
+    *(Function(f"{n}:several", together()) for n in ("atleast_1d", "atleast_2d", "atleast_3d")),
     Function(
         "transpose",
         permutations(),

@@ -89,16 +89,18 @@ def export(value: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool
     if dl_device is not None and (int(dl_device[0]), int(dl_device[1])) != HOST:
         raise BufferError(f"__dlpack__: can export to host memory, {HOST}, only, got dl_device={dl_device!r}")
     array = np.asarray(value)
-    if array is not value or any(s < 0 for s in array.strides):
+    versioned = max_version is not None and max_version[0] >= 1
+    # Not for everyone: negative strides end PyTorch's process, JAX (which asks for old capsules) refuses those of 0.
+    least = 0 if versioned else 1
+    if array is not value or any(s < least for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
         if copy is False:
-            raise BufferError("__dlpack__: the memory of numbers and of reversed arrays is lent as a copy only")
-        copy = True  # negative strides are not for everyone: PyTorch ends the process
+            raise BufferError("__dlpack__: numbers and reversed or repeated arrays are lent as a copy only")
+        copy = True
     dtype = array.dtype
     native = dtype.isbuiltin == 1 and dtypes.kinds.get(dtype) is not None
     if not native and dtype.name not in _CODES:
         raise BufferError(f"__dlpack__: DLPack has no dtype for {dtype}; convert the array with astype")
     shown = dtype if native else np.dtype(f"u{dtype.itemsize}")
-    versioned = max_version is not None and max_version[0] >= 1
     if not (native and array.flags.writeable):
         array = np.asarray(_Lent(array, shown))
     if versioned:

@@ -170,10 +170,10 @@ def _at_least(name: str, n: int, place: Any) -> Any:
         """At least so many axes."""
         arrays = arys[0] if len(arys) == 1 and isinstance(arys[0], list | tuple) else arys
         out = [_to_shape(a, place(a.shape)) if a.ndim < n else a for a in (array_of(name, x, "arys") for x in arrays)]
-        return out[0] if len(arys) == 1 and len(out) == 1 and arrays is arys else out
+        return out[0] if len(arys) == 1 and len(out) == 1 and arrays is arys else tuple(out)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Arrays with at least {n} axes, as in NumPy; one array for one argument, else a list."
+    function.__doc__ = f"Arrays with at least {n} axes, as in NumPy; one array for one argument, else a tuple."
     return function
 
 
@@ -342,13 +342,13 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False, *, out_sharding: A
 
 
 @api_boundary
-def broadcast_arrays(*args: Any, subok: bool = False) -> list[Array]:
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
     """All arrays broadcast to one shape."""
     arrays = [array_of("broadcast_arrays", x, f"{i + 1}") for i, x in enumerate(args)]
     if not arrays:
-        return []
+        return ()
     new = broadcast_shapes_of("broadcast_arrays", [a.shape for a in arrays], arrays)
-    return [expand_to(a, new) for a in arrays]
+    return tuple(expand_to(a, new) for a in arrays)
 
 
 @api_boundary

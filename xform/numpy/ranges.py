@@ -177,7 +177,7 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
 
 
 @api_boundary
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays of the grid that vectors span; with ``indexing="xy"`` the first two axes are exchanged."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"numpy.meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
@@ -193,4 +193,4 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     for a, place in zip(arrays, order, strict=True):
         shape = tuple(a.size if d == place else 1 for d in range(len(arrays))) if sparse else full_shape
         out.append(broadcast_in_dim(a, shape, (place,) * a.ndim))
-    return out
+    return tuple(out)
