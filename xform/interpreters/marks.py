@@ -8,7 +8,7 @@ subgradient 0 of a norm.
 So the backward pass marks cotangents, statically: those that come out of a selection (`ZEROS`), and those that come
 out of an operation whose derivative may be infinite (`INFINITE`). The mark stays with what is computed from them, and
 where a marked cotangent is multiplied by a residual the product is one in which zero annihilates everything. An
-infinite one is settled by its first multiplication. Where nothing is marked nothing changes and nothing is paid.
+infinite one is settled by its first multiplication by more than a known number. Where nothing is marked nothing changes and nothing is paid.
 
 May import: `xform.core`.
 """
@@ -18,8 +18,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-from xform.core.jaxpr import ClosedJaxpr, Eqn, cached_on_jaxpr
-from xform.core.trace import Primitive
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr
 
 INFINITE = 1
 ZEROS = 2
@@ -56,6 +55,11 @@ def marks_in(eqns: Iterable[Eqn]) -> int:
     return marks_in_all(marks_of(eqn) for eqn in eqns)
 
 
-def passed_on(primitive: Primitive, mark: int) -> int:
-    """What remains of a cotangent's mark behind the transpose of an operation."""
-    return mark & ~INFINITE if "transpose_marked" in primitive.__dict__ else mark
+def is_scaling(eqn: Eqn) -> bool:
+    """Whether it is a product, or quotient, with a number that isn't zero: what is infinite or zero stays so."""
+    return len(eqn.invars) == 2 and any(type(v) is Literal and v.val != 0 for v in eqn.invars)
+
+
+def passed_on(eqn: Eqn, mark: int) -> int:
+    """What remains of a cotangent's mark behind the transpose of an equation."""
+    return mark if is_scaling(eqn) or "transpose_marked" not in eqn.primitive.__dict__ else mark & ~INFINITE

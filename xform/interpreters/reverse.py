@@ -20,7 +20,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_ja
 from xform.core.source import current as current_source
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.forward import derived, split_tracers
-from xform.interpreters.marks import marks_of, passed_on
+from xform.interpreters.marks import ZEROS, is_scaling, marks_of, passed_on
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero, zero_of
 
@@ -311,11 +311,11 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any], mar
         if marks:
             for v in outvars:
                 mark |= marks.pop(id(v), 0)
-            if mark:
+            if mark and not is_scaling(eqn):
                 rule = primitive.__dict__.get("transpose_marked", rule)
         state.marks = mark
         outs = rule(ct if primitive.multiple_results else ct[0], *args, **eqn.params)
-        mark = passed_on(primitive, mark) if mark else 0
+        mark = passed_on(eqn, mark) if mark else 0
         own = primitive.marks or not primitive.remembers_types
         for i, (var, ct_in) in enumerate(zip(eqn.invars, outs, strict=True)):
             if ct_in is not None and type(ct_in) is not Zero:
@@ -324,6 +324,10 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any], mar
                 cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
                 new = mark | marks_of(eqn, i) if own else mark
                 if new:
+                    if (
+                        shortcut is not None
+                    ):  # outside of programs an infinite one stays marked: that costs little there
+                        new |= ZEROS
                     marks[key] = marks.get(key, 0) | new
 
 
