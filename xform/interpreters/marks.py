@@ -8,7 +8,8 @@ subgradient 0 of a norm.
 So the backward pass marks cotangents, statically: those that come out of a selection (`ZEROS`), and those that come
 out of an operation whose derivative may be infinite (`INFINITE`). The mark stays with what is computed from them, and
 where a marked cotangent is multiplied by a residual the product is one in which zero annihilates everything. An
-infinite one is settled by its first multiplication by more than a known number. Where nothing is marked nothing changes and nothing is paid.
+infinite one is settled by its first multiplication by more than a known number. Where nothing is marked nothing changes
+and nothing is paid.
 
 May import: `xform.core`.
 """
