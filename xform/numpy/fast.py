@@ -292,9 +292,10 @@ def short_way(
 ) -> Callable[[_F], _F]:
     """Decorate a public function: NumPy's own is called at once where it gives the same result.
 
-    That is so if nothing is transformed or debugged, and the leading arguments are arrays on the host that are neither
-    empty nor weakly typed, of the dtypes given; all others must be plain numbers, strings, None, or tuples and lists of
-    these. What NumPy refuses goes the general way, for the error. That is an `api_boundary`.
+    That is so if nothing is transformed or debugged, and the leading arguments are arrays on the host (a single one was
+    not put on a device) that are neither empty nor weakly typed, of the dtypes given; all others must be plain numbers,
+    strings, None, or tuples and lists of these. What NumPy refuses goes the general way, for the error. That is an
+    `api_boundary`.
 
     Parameters
     ----------
@@ -358,7 +359,7 @@ def _accept_one(chars: Any, names: frozenset[str]) -> _Accept:
     def accepted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any] | None:
         if args and type(a := args[0]) is ArrayImpl:
             h = a._host
-            if h is not None and h.dtype.char in chars and h.size and not a._weak:
+            if h is not None and h.dtype.char in chars and h.size and not a._weak and a._device is None:
                 if len(args) == 1 and not kwargs:
                     return (h,)
                 if all(map(_is_plain, args[1:])) and _are_plain(kwargs, names):

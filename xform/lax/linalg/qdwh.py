@@ -207,8 +207,8 @@ def qdwh(
     >>> import numpy as np
     >>> from xform import lax
     >>> u, h, _, converged = lax.linalg.qdwh(np.array([[0.0, -2.0], [3.0, 0.0]]))
-    >>> np.allclose(u, [[0, -1], [1, 0]]), np.allclose(h, [[3, 0], [0, 2]]), bool(converged)
-    (True, True, True)
+    >>> [bool(x) for x in (np.allclose(u, [[0, -1], [1, 0]]), np.allclose(h, [[3, 0], [0, 2]]), converged)]
+    [True, True, True]
     """
     if dynamic_shape is not None:
         raise NotImplementedError("lax.linalg.qdwh: dynamic_shape is not implemented, slice the padded array before")

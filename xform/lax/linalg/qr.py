@@ -161,7 +161,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
     --------
     >>> from xform import lax
     >>> q, r = lax.linalg.qr(np.array([[3.0, 1.0], [4.0, 2.0]]))
-    >>> np.allclose(q @ r, [[3, 1], [4, 2]]), float(abs(r[0, 0]))
+    >>> bool(np.allclose(q @ r, [[3, 1], [4, 2]])), float(abs(r[0, 0]))
     (True, 5.0)
     """
     return tuple(qr_p.bind(x, full_matrices=bool(full_matrices), pivoting=bool(pivoting)))
