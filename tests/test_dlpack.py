@@ -184,6 +184,17 @@ def test_numbers_and_reversed_arrays_are_copied():
         np.testing.assert_array_equal(torch.from_dlpack(x).numpy(), np.asarray(x))
 
 
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2), (3, 0, 2)])
+def test_empty_arrays_need_no_copy(shape):
+    """Though NumPy gives them strides of 0."""
+    x = xnp.ones(shape)
+    for y in (x, x[::-1]):
+        y.__dlpack__(copy=False)
+        y.__dlpack__(copy=False, max_version=(1, 0))
+        for lend in (np.from_dlpack, pytorch().from_dlpack, xnp.from_dlpack):
+            assert tuple(lend(y).shape) == shape
+
+
 @pytest.mark.parametrize("name", ["host", "compiled", "borrowed", "broadcast"])
 def test_memory_outlives_the_lender(name):
     x = LENDERS[name]()

@@ -93,7 +93,7 @@ def export(value: Any, stream: Any, max_version: Any, dl_device: Any, copy: bool
     # Not for everyone: negative strides end PyTorch's process, JAX (which asks for old capsules) refuses those of 0.
     least = 0 if versioned else 1
     if array is not value or any(s < least for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
-        if copy is False:
+        if copy is False and array.size:  # a copy of nothing is none
             raise BufferError("__dlpack__: numbers and reversed or repeated arrays are lent as a copy only")
         copy = True
     dtype = array.dtype
