@@ -140,6 +140,19 @@ def test_special_cases(name, transform, dtype):
     check(got, want, dtype, signs=(name, transform) != ("remainder", "compiled"))
 
 
+@pytest.mark.parametrize("transform", ["eager", "compiled"])
+@pytest.mark.parametrize("shape", ["scalar", (), (1,), (6,), (2, 1), (2, 6)])
+def test_powers_of_a_half_are_no_roots(shape, transform):
+    """The standard has infinity and 0 for -infinity and -0, where the square root gives NaN and -0."""
+    x = np.asarray([-math.inf, -0.0, -1, math.nan, 4, math.inf], "float32")
+    y = 0.5 if shape == "scalar" else xnp.broadcast_to(xnp.asarray(0.5, dtype="float32"), shape)
+    got = evaluate(transform, lambda x: x**y, x)
+    want = np.broadcast_to(np.asarray([math.inf, 0, math.nan, math.nan, 2, math.inf], "float32"), got.shape)
+    check(got, want, "float32")
+    if transform == "eager":
+        check(np.asarray(xnp.asarray(x).at[:].power(0.5)), want.reshape(-1, 6)[0], "float32")
+
+
 # ---- Special cases of complex functions ---------------------------------------------------------------------
 # "a,b:c,d" says f(a + bj) = c + dj; a tilde leaves the sign open. f(conj(z)) = conj(f(z)) holds for all.
 

@@ -136,6 +136,25 @@ def _by_squaring(x: Any, n: int, multiply: Callable[[Any, Any], Any]) -> Any:
         x = multiply(x, x)
 
 
+def host_power(x: Any, y: Any) -> Any:
+    """NumPy's ``power``, but for 0.5: of -0 and -infinity it gives 0 and infinity, as for the exponents around it.
+
+    NumPy takes the square root where one exponent holds for a whole row.
+    """
+    out = np.power(x, y)
+    if type(y) is float:
+        root = y == 0.5
+    elif type(y) is int:
+        return out
+    elif y.size == 1:
+        root = y.item() == 0.5
+    else:
+        root = (y.size < out.size or 0 in y.strides) and (y == 0.5).any()
+    if not root or out.dtype.kind != "f":
+        return out
+    return np.where(y == 0.5, np.where(x == -np.inf, np.inf, out) + 0.0, out)
+
+
 def _integer_pow_check(x: ShapedArray, *, y: int) -> None:
     if not KINDS["number"](x.dtype):
         raise TypeError(f"lax.integer_pow takes arrays of number dtype, got {x.str_short()}")

@@ -42,7 +42,7 @@ from xform.lax.arithmetic import (
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
 from xform.lax.families import KINDS, apply, compare, complex_apart, constant, elementwise, lower_symmetric
-from xform.lax.powers import one_minus_square_p, power_series, rsqrt_p, square, square_p
+from xform.lax.powers import host_power, one_minus_square_p, power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
 from xform.lax.vector_math import vectorized
 
@@ -201,7 +201,7 @@ def _pow_host(x: Any, y: Any) -> Any:
     if y.dtype != dtype:
         y = y.astype(dtype)
     if dtypes.kinds[dtype] in "fc":
-        return np.power(x, y)
+        return host_power(x, y)
     if dtype.kind == "V":  # integers of fewer than 8 bits
         wide = np.int8 if dtypes.kinds[dtype] == "i" else np.uint8
         return _pow_host(x.astype(wide), y.astype(wide)).astype(dtype)

@@ -9,12 +9,11 @@ May import: the other modules of `xform.numpy`.
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.bitwise import bitcast_convert_type
+from xform.lax.powers import host_power
 from xform.lax.shapes import reshape as lax_reshape
 from xform.numpy import (
     creation,
@@ -48,8 +47,8 @@ _UNARY = {"neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute
 
 
 def _power_host(a: Any, b: Any) -> Any:
-    """``a ** n`` takes NumPy's short ways for small integers; those for 0.5 and the like differ from the power."""
-    return a**b if type(b) is int else np.power(a, b)
+    """``a ** n`` takes NumPy's short ways for small integers; that for 0.5 differs from the power."""
+    return a**b if type(b) is int else host_power(a, b)
 
 
 @api_boundary

@@ -100,7 +100,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
     ) -> Array:
         if type(a) is ArrayImpl and dtype is out is initial is where is None and state.fast:
             h = a._host
-            if h is not None and h.dtype.char in WIDE and not a._weak:
+            if h is not None and (axis is None or h.ndim) and h.dtype.char in WIDE and not a._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -150,7 +150,7 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
     ) -> Array:
         if type(a) is ArrayImpl and out is initial is where is None and state.fast:
             h = a._host
-            if h is not None and h.dtype.char in _ORDERED and not a._weak:
+            if h is not None and (axis is None or h.ndim) and h.dtype.char in _ORDERED and not a._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -197,7 +197,7 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
         if type(a) is ArrayImpl and out is where is None and state.fast:
             h = a._host
-            if h is not None and h.dtype.kind in "biufc":
+            if h is not None and (axis is None or h.ndim) and h.dtype.kind in "biufc":
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
                 except REFUSALS:
@@ -256,7 +256,7 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
         if type(a) is ArrayImpl and out is keepdims is None and state.fast and state.enable_x64:
             h = a._host
-            if h is not None and h.dtype.char in _ORDERED:
+            if h is not None and (axis is None or h.ndim) and h.dtype.char in _ORDERED:
                 try:
                     return ArrayImpl(getattr(h, name)(axis))
                 except REFUSALS:
@@ -308,7 +308,7 @@ def mean(
     """Mean over axes; NaN of no elements."""
     if type(a) is ArrayImpl and dtype is out is where is None and state.fast:
         h = a._host
-        if h is not None and h.dtype.char in INEXACT and not a._weak:
+        if h is not None and (axis is None or h.ndim) and h.dtype.char in INEXACT and not a._weak:
             token = quiet_begin()
             try:
                 return ArrayImpl(host_mean(h, axis, keepdims))

@@ -223,7 +223,7 @@ remainder = mod = binary(
     "iuf",
 )
 fmod = binary("fmod", "Elementwise remainder, with the sign of the dividend.", formulas.fmod, np.fmod, "iuf")
-power = pow = binary("power", formulas.power.__doc__ or "", formulas.power, np.power, "iufc")
+power = pow = binary("power", formulas.power.__doc__ or "", formulas.power, pw.host_power, "iufc")
 float_power = binary("float_power", "Elementwise power, in the default float or complex type.", formulas.float_power)
 maximum = _pairwise("maximum", ar.max_p, "Elementwise maximum; NaN if either is.", "biufc")
 minimum = _pairwise("minimum", ar.min_p, "Elementwise minimum; NaN if either is.", "biufc")

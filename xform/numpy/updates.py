@@ -61,7 +61,7 @@ _UPDATES = {
     "subtract": _Update(np.subtract, "iufc", sub_p.bind, scatter_add_p, neg_p.bind),
     "multiply": _Update(np.multiply, "iuf", mul_p.bind, scatter_mul_p),
     "divide": _Update(np.true_divide, "f", div_p.bind, None),
-    "power": _Update(np.power, "f", power, None),
+    "power": _Update(np.power, "", power, None),
     "min": _Update(np.minimum, "biuf", min_p.bind, scatter_min_p),
     "max": _Update(np.maximum, "biuf", max_p.bind, scatter_max_p),
 }
