@@ -331,3 +331,12 @@ def test_32_bit_mode():
         assert (xnp.arange(2) / 2).dtype == np.float32 and xnp.sin(np.ones(2)).dtype == np.float32
         assert xnp.argmax(xnp.ones(2)).dtype == np.int32 and xnp.sum(xnp.ones(2, bool)).dtype == np.int32
         assert xnp.array(np.ones(2)).dtype == np.float32 and (xnp.ones(2) + np.ones(2)).dtype == np.float32
+
+
+def test_zero_to_a_complex_power_is_zero():
+    """As in NumPy, where its real part is positive; compiled too."""
+    powers = np.array([1 + 2j, 0.5 - 1j, 3 + 0j])
+    with xform.core.config.small_programs("xla"):
+        for f in (xnp.power, xform.jit(xnp.power)):
+            np.testing.assert_array_equal(f(np.zeros(3, complex), powers), np.power(np.zeros(3), powers))
+            np.testing.assert_array_equal(f(False, powers), np.zeros(3))

@@ -221,7 +221,17 @@ def _pow_lower(ctx: Context, x: Value, y: Value) -> Value:
     if not KINDS["inexact"](x.dtype):
         return _integer_power(ctx, x, y)
     y = ctx.convert(y, x.dtype)
-    return ctx.op("power", [x, y], ctx.out) if ctx.scalar_of(y) in _EASY_EXPONENTS else _power(ctx, x, y)
+    out = ctx.op("power", [x, y], ctx.out) if ctx.scalar_of(y) in _EASY_EXPONENTS else _power(ctx, x, y)
+    if not KINDS["complex"](x.dtype):
+        return out
+    # XLA multiplies the logarithm of 0 by the exponent, which is NaN if that is not real.
+    real_y = ctx.op("real", [y], y.aval.update(dtype=np.finfo(y.dtype).dtype))
+    vanishes = [
+        compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "EQ"),
+        compare(ctx, real_y, ctx.full(y.shape, 0, real_y.dtype), "GT"),
+    ]
+    where = ctx.op("and", vanishes, vanishes[0].aval)
+    return ctx.op("select", [where, ctx.full(x.shape, 0, x.dtype), out], ctx.out)
 
 
 _power = vectorized("pow", "power")
