@@ -422,3 +422,11 @@ def test_32_bits():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_upper_triangle_of_complex_cholesky_has_no_negative_zeros():
+    a = np.array([[4, 2j], [-2j, 5]])
+    for f in (xnp.linalg.cholesky, xform.jit(xnp.linalg.cholesky, static_argnames="upper")):
+        out = np.asarray(f(a, upper=True))
+        np.testing.assert_allclose(out, [[2, 1j], [0, 2]])
+        assert not np.signbit(out.real).any() and not np.signbit(out.imag).any()

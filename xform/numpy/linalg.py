@@ -337,8 +337,10 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     symmetrize_input : bool
         Use ``(a + a^H) / 2``; else only the lower triangle of `a` is read.
     """
-    out = _lax.cholesky(matrices("cholesky", a, square=True), symmetrize_input=bool(symmetrize_input))
-    return _adjoint(out) if upper else out
+    a = matrices("cholesky", a, square=True)
+    if upper:  # the conjugate before and not after, which would make zeros negative
+        return matrix_transpose(_lax.cholesky(ufuncs.conj(a), symmetrize_input=bool(symmetrize_input)))
+    return _lax.cholesky(a, symmetrize_input=bool(symmetrize_input))
 
 
 @short_way(np.linalg.qr, INEXACT, plain="mode", into=QRResult._make)
