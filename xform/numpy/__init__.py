@@ -9,7 +9,7 @@ May import: `xform.lax`, `xform.api` (within functions), `xform.core`.
 # ruff: noqa: I001  (several names a line)
 
 from xform.numpy import (
-    fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, special, types, ufuncs, updates,
+    fft, functional, indexing, keys, linalg, methods, namespace_info, protocols, types, ufuncs, updates,
 )  # fmt: skip
 from xform.numpy.conversion import asanyarray, asarray_chkfinite, ascontiguousarray, require
 from xform.numpy.creation import (
@@ -119,7 +119,7 @@ keys.install(globals())
 
 def __getattr__(name: str) -> object:
     """The modules that are imported when they are first used."""
-    module = {"emath": "lib.scimath", "lib": "lib", "polynomial": "polynomial"}.get(name)
+    module = {"emath": "lib.scimath", "lib": "lib", "polynomial": "polynomial", "special": "special"}.get(name)
     if module is None:
         raise AttributeError(f"module 'xform.numpy' has no attribute {name!r}")
     import importlib
