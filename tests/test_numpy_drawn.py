@@ -200,9 +200,9 @@ def gradient(record, call):
 TRACED = [r for r in FUNCTIONS if r.jit]
 SMOOTH = [r for r in FUNCTIONS if r.gradient]
 
-test_as_numpy = over(FUNCTIONS, 20)(as_numpy)
+test_as_numpy = over(FUNCTIONS, 10)(as_numpy)
 test_compiled = over(TRACED, 2)(compiled)
-test_gradient = over(SMOOTH, 6)(gradient)
+test_gradient = over(SMOOTH, 3)(gradient)
 
 test_as_numpy_thoroughly = pytest.mark.slow(over(FUNCTIONS, 500)(as_numpy))
 test_compiled_thoroughly = pytest.mark.slow(over(TRACED, 50)(compiled))

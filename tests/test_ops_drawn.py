@@ -226,7 +226,7 @@ def cumulative(draw):
 
 
 SHAPES = ["broadcast_in_dim", "reshape", "transpose", "squeeze", "rev", "split", "broadcast_in_dim:expand_dims"]
-SLICES = ["slice", "pad", "concatenate", "concatenate:stack", "dynamic_slice", "dynamic_update_slice"]
+SLICES = ["slice", "pad", "concatenate", "stack", "dynamic_slice", "dynamic_update_slice"]
 
 
 @st.composite
@@ -288,7 +288,7 @@ def slices(draw):
         lengths = draw(st.lists(LENGTH, min_size=1, max_size=4))
         parts = [(*shape[:axis], n, *shape[axis + 1 :]) for n in lengths]
         return Drawn(name, dtype, lambda rng: Sample((record.arrays(rng, dtype, *parts),), dict(dimension=axis)))
-    if name == "concatenate:stack":
+    if name == "stack":
         n, axis = draw(POSITIVE), draw(st.integers(-len(shape) - 1, len(shape)))
         return Drawn(name, dtype, lambda rng: Sample((list(record.arrays(rng, dtype, *[shape] * n)), axis)))
     sizes = tuple(draw(st.integers(0, n)) for n in shape)
