@@ -22,6 +22,7 @@ CASES = {
         x,
         [0, 0.5 - 0.5 * np.log(3), 1 / 16 - np.log(6) / 16],
     ),
+    "an infinite factor": (lambda a: xnp.where(a < 0, a * np.inf, a).sum(), x, [1, 1, 1]),
     "a root mean square": (lambda a: xnp.sqrt((a**2).mean()), zeros, zeros),
     "a root of a multiple": (lambda a: xnp.sqrt(0.5 * (a * a).sum()), zeros, zeros),
     "a power of a quotient": (lambda a: ((a**2).sum() / 2) ** 0.5, zeros, zeros),

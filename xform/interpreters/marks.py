@@ -19,6 +19,8 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr
 
 INFINITE = 1
@@ -57,8 +59,10 @@ def marks_in(eqns: Iterable[Eqn]) -> int:
 
 
 def is_scaling(eqn: Eqn) -> bool:
-    """Whether it is a product, or quotient, with a number that isn't zero: what is infinite or zero stays so."""
-    return len(eqn.invars) == 2 and any(type(v) is Literal and v.val != 0 for v in eqn.invars)
+    """Whether it is a product, or quotient, with a finite number that isn't zero: what is infinite or zero stays so."""
+    return len(eqn.invars) == 2 and any(
+        type(v) is Literal and v.val != 0 and bool(np.isfinite(v.val)) for v in eqn.invars
+    )
 
 
 def passed_on(eqn: Eqn, mark: int) -> int:
