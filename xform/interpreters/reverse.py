@@ -324,9 +324,7 @@ def _walk_back(eqns: list[Eqn], values: dict[int, Any], cts: dict[int, Any], mar
                 cts[key] = ct_in if previous is None else add_tangents(previous, ct_in)
                 new = mark | marks_of(eqn, i) if own else mark
                 if new:
-                    if (
-                        shortcut is not None
-                    ):  # outside of programs an infinite one stays marked: that costs little there
+                    if shortcut is not None:  # without a program to compile, an infinite one stays marked
                         new |= ZEROS
                     marks[key] = marks.get(key, 0) | new
 

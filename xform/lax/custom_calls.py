@@ -52,9 +52,7 @@ class CustomCall(Primitive):
 
     def __init__(self, name: str, on_tape: bool = False):
         super().__init__(name, multiple_results=True)
-        self.on_tape = (
-            on_tape  # whether the tape of reverse mode has it as an operation, rather than what it consists of
-        )
+        self.on_tape = on_tape  # whether reverse mode's tape has it as an operation, not what it consists of
         self.abstract_eval = lambda *avals, call, **params: _closed(call, avals).out_avals
         self.host = lambda *args, call, **params: host.host_function(call)(*args)
         self.lower = lambda ctx, *args, call, **params: ctx.call(call, args)

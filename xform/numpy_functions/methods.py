@@ -42,9 +42,8 @@ _METHODS = words(
 
 def _operators(name: str, ufunc: np.ufunc) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """The operator, its reflection, and its form in place."""
-    known = getattr(
-        operator, f"{name}_" if name in ("and", "or") else name
-    )  # ``a**2`` has short ways that np.power hasn't
+    # ``a**2`` has short ways that np.power hasn't.
+    known = getattr(operator, f"{name}_" if name in ("and", "or") else name)
     operation = operation_of(ufunc)
 
     def forward(self: Value, other: Any) -> Any:
