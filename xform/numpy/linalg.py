@@ -343,7 +343,13 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return _lax.cholesky(a, symmetrize_input=bool(symmetrize_input))
 
 
-@short_way(np.linalg.qr, INEXACT, plain="mode", into=QRResult._make)
+def _host_qr(a: Any, mode: Any = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r", "raw"):  # NumPy has others still
+        raise ValueError
+    return np.linalg.qr(a, mode)
+
+
+@short_way(_host_qr, INEXACT, plain="mode", into=QRResult._make)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """QR decomposition: ``a = Q R`` with orthonormal columns in Q and upper triangular R.
 
