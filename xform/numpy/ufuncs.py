@@ -1,7 +1,7 @@
 """Elementwise functions, a table: in each row the primitive or formula, and dtypes for which NumPy may do it at once.
 
 Derivatives and batching are the primitives' own. `fast` says what happens to concrete arrays; `formulas` has the
-functions for which there is no primitive. The ufuncs' methods (``add.reduce`` ...) are attached in `ufunc_methods`.
+functions for which there is no primitive. The ufuncs' methods (``add.reduce`` ...) are attached in `functional`.
 
 >>> import xform.numpy as xnp
 >>> x = xnp.array([1.0, 2.0])
