@@ -251,10 +251,10 @@ class ufunc(metaclass=_UfuncType):
         self.__name__: str = name if name is not None else getattr(func, "__name__", "ufunc")
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: Any, out: None = None, **keywords: Any) -> Any:
         """Apply to arrays, with broadcasting."""
-        if not (out is where is None):
-            return with_keywords(self, self.__name__, out, where, None, *args)
+        if keywords or out is not None:
+            return with_keywords(self, self.__name__, out, keywords, *args)
         if len(args) != self.nin:
             raise TypeError(f"numpy.{self.__name__} takes {self.nin} arguments, got {len(args)}")
         return self._call(*args)
@@ -277,9 +277,9 @@ class ufunc(metaclass=_UfuncType):
             return self._methods["accumulate"](a, axis, dtype, out)
         return accumulate(self, a, axis, dtype, out)
 
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: Any, B: Any, /, **keywords: Any) -> Any:
         """Apply to all pairs of elements of two arrays."""
-        return outer(self, A, B)
+        return outer(self, A, B, **keywords)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """A copy changed at indices, one after the other; arrays are immutable, so pass ``inplace=False``."""
@@ -360,7 +360,7 @@ def _result_dtype(function: Any, a: Array) -> Any:
     """The dtype of ``function(a, a)``, in which elements are combined."""
     from xform.api.inspection import eval_shape
 
-    return eval_shape(lambda x: function(x, x), a.aval.update(shape=(1,))).dtype
+    return eval_shape(lambda x: function(x, x), a.aval).dtype
 
 
 def _fold(function: Any, rows: Array, start: Any, mask: Any = None) -> Array:
@@ -405,11 +405,11 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
 
 
 @api_boundary
-def outer(function: Any, A: Any, B: Any) -> Any:
+def outer(function: Any, A: Any, B: Any, /, **keywords: Any) -> Any:
     """Apply to all pairs of elements."""
     name = f"{function.__name__}.outer"
     A, B = array_of(name, A, "A"), array_of(name, B, "B")
-    return function(manipulation.reshape(A, A.shape + (1,) * B.ndim), B)
+    return function(manipulation.reshape(A, A.shape + (1,) * B.ndim), B, **keywords)
 
 
 @api_boundary

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from xform.backends.numpy import quiet_begin, quiet_end
+from xform.backends.numpy import QUIET, quiet_end, set_state
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
@@ -18,7 +18,7 @@ from xform.lax.dot import dot_general_p
 from xform.lax.precision import canonical_precision
 from xform.lax.shapes import broadcast_in_dim, convert, transpose_p
 from xform.numpy import manipulation, ufuncs
-from xform.numpy.fast import REFUSALS, WIDE, same, short_way
+from xform.numpy.fast import REFUSALS, WIDE, dtype_of_keywords, same, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -72,7 +72,7 @@ def _host(function: Any, a: Any, b: Any) -> Any:
     x, y = a._host, b._host
     if x is None or y is None or x.dtype is not y.dtype or x.dtype.char not in WIDE or a._weak or b._weak:
         return None
-    token = quiet_begin()
+    token = set_state(QUIET)
     try:
         return ArrayImpl(function(x, y))
     except REFUSALS:
@@ -119,11 +119,10 @@ def dot(
         raise
 
 
-def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: Any, dtype: Any) -> Array:
+def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: Any, keywords: dict[str, Any]) -> Array:
     """A product called with keywords of NumPy's: the axes that it works on, and the dtype it computes in."""
-    no_out(name, out)
+    wanted = dtype_of_keywords(name, out, keywords)
     arrays = [array_of(name, x1, "x1"), array_of(name, x2, "x2")]
-    wanted = dtype_argument(name, dtype)
     if wanted is not None:
         arrays = cast_all(name, arrays, wanted, "same_kind")
     if axes is None:
@@ -136,8 +135,8 @@ def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: A
 
 
 def matmul(
-    a: Any, b: Any, out: None = None, *, axes: Any = None, dtype: Any = None, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    a: Any, b: Any, out: None = None, *, axes: Any = None, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None, **keywords: Any,
 ) -> Array:  # fmt: skip
     """Matrix product over the last two axes, broadcast over the others; vectors are rows left, columns right.
 
@@ -145,11 +144,10 @@ def matmul(
     ----------
     axes : list of pairs, optional
         The axes of the matrices in `a`, in `b`, and in the result, instead of the last ones.
-    dtype : dtype, optional
-        What `a` and `b` are converted to.
     precision, preferred_element_type : as for `dot`
+    keywords : those of ufuncs; `dtype` is what `a` and `b` are converted to
     """
-    plain = out is axes is dtype is None
+    plain = out is axes is None and not keywords
     if plain and type(a) is type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
         result = _host(np.matmul, a, b)
         if result is not None:
@@ -157,7 +155,7 @@ def matmul(
     try:
         if not plain:
             function = functools.partial(matmul, precision=precision, preferred_element_type=preferred_element_type)
-            return _with_keywords("matmul", function, a, b, out, axes, dtype)
+            return _with_keywords("matmul", function, a, b, out, axes, keywords)
         no_sharding("matmul", out_sharding)
         a, b = promoted_arrays("matmul", a, b)
         return _matmul("matmul", a, b, precision, preferred_element_type)
@@ -261,13 +259,13 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 @api_boundary
 def vecdot(
     x1: Any, x2: Any, /, out: None = None, *, axis: int = -1, keepdims: bool = False, axes: Any = None,
-    dtype: Any = None, precision: Any = None, preferred_element_type: Any = None,
+    precision: Any = None, preferred_element_type: Any = None, **keywords: Any,
 ) -> Array:  # fmt: skip
     """Sum of conj(x1) * x2 along an axis (or along the two that `axes` names), broadcast over the others."""
-    if not (out is axes is dtype is None):
+    if keywords or not (out is axes is None):
         options = {"precision": precision, "preferred_element_type": preferred_element_type}
         function = functools.partial(vecdot, axis=axis, keepdims=keepdims, **options)
-        return _with_keywords("vecdot", function, x1, x2, out, axes, dtype)
+        return _with_keywords("vecdot", function, x1, x2, out, axes, keywords)
     x1, x2 = promoted_arrays("vecdot", x1, x2)
     if not x1.ndim or not x2.ndim:
         raise ShapeError(f"numpy.vecdot: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
@@ -280,10 +278,10 @@ def vecdot(
 
 
 @api_boundary
-def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: Any = None) -> Array:
+def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, **keywords: Any) -> Array:
     """Products of matrices with vectors, broadcast over the leading axes."""
-    if not (out is axes is dtype is None):
-        return _with_keywords("matvec", matvec, x1, x2, out, axes, dtype)
+    if keywords or not (out is axes is None):
+        return _with_keywords("matvec", matvec, x1, x2, out, axes, keywords)
     x1, x2 = promoted_arrays("matvec", x1, x2)
     if x1.ndim < 2 or not x2.ndim:
         raise ShapeError(f"numpy.matvec: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
@@ -293,10 +291,10 @@ def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: An
 
 
 @api_boundary
-def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: Any = None) -> Array:
+def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, **keywords: Any) -> Array:
     """Products of conjugated vectors with matrices, broadcast over the leading axes."""
-    if not (out is axes is dtype is None):
-        return _with_keywords("vecmat", vecmat, x1, x2, out, axes, dtype)
+    if keywords or not (out is axes is None):
+        return _with_keywords("vecmat", vecmat, x1, x2, out, axes, keywords)
     x1, x2 = promoted_arrays("vecmat", x1, x2)
     if not x1.ndim or x2.ndim < 2:
         raise ShapeError(f"numpy.vecmat: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
