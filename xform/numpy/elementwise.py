@@ -13,7 +13,9 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, leave
+from xform.lax.arithmetic import rem_p, sign_p
 from xform.lax.comparison import select_n_p
+from xform.lax.rounding import is_finite_p, trunc_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
@@ -258,9 +260,9 @@ def modf(x: Any, /, out: None = None, **keywords: Any) -> tuple[Array, Array]:
     (x,) = formulas.inexact_arrays("modf", x)
     if x.dtype.kind == "c":
         raise TypeError(f"numpy.modf takes real numbers, got {shown(x)}")
-    whole = ufuncs.trunc(x)
-    fraction = select_n_p.bind(ufuncs.isinf(x), x - whole, x.dtype.type(0))
-    return ufuncs.copysign(fraction, x), whole
+    one = x.dtype.type(1)
+    # The remainder has the sign of x; of infinities it is that of their sign, 0.
+    return rem_p.bind(select_n_p.bind(is_finite_p.bind(x), sign_p.bind(x), x), one), trunc_p.bind(x)
 
 
 @api_boundary
