@@ -25,7 +25,7 @@ from xform.core.trace import Primitive, staging
 from xform.interpreters import reverse
 from xform.interpreters.forward import with_consts
 from xform.interpreters.host import host_function
-from xform.interpreters.marks import INFINITE, marks_in
+from xform.interpreters.marks import marks_in, multiplied
 from xform.interpreters.reverse import LinearizeTracer
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, is_zero
@@ -51,10 +51,10 @@ class Plan:
         "_backwards",
         "forward",
         "marks",
+        "multiplies",
         "nonzero_out",
         "operands",
         "out_avals",
-        "settles",
         "split",
         "tangent_avals",
     )
@@ -76,7 +76,7 @@ class Plan:
         )
         self._backwards: dict[Any, Callable[..., tuple]] = {}
         self.marks = marks_in(split.linear.jaxpr.eqns)
-        self.settles = bool(split.residuals)  # infinite cotangents, by a multiplication
+        self.multiplies = bool(split.residuals)
 
     def __repr__(self) -> str:
         return f"<plan of {self.split.forward.jaxpr.name}>"
@@ -101,7 +101,7 @@ class Plan:
 
     def passed_on(self, mark: int) -> int:
         """The mark of cotangents behind this operation."""
-        return (mark & ~INFINITE if self.settles else mark) | self.marks
+        return (multiplied(mark) if self.multiplies else mark) | self.marks
 
 
 class PlanCall(Primitive):
