@@ -26,6 +26,7 @@ from xform.numpy.joining import concatenate
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
+    axis_or_none,
     broadcast_shapes_of,
     canonical_axes,
     canonical_axis,
@@ -321,7 +322,7 @@ def reduce(
     mask = None if where is None else mask_of(name, where, a)
     if dtype is not None:
         a = a.astype(dtype)
-    axes = canonical_axes(name, axis, a)
+    axes = canonical_axes(name, axis_or_none(axis, a), a)
     start = function.identity if initial is None else initial
     if mask is not None and start is None:
         raise ValueError(
@@ -381,6 +382,14 @@ def _fold(function: Any, rows: Array, start: Any, mask: Any = None) -> Array:
     return scan(step, first, (rows, mask))[0]
 
 
+def _not_of_a_number(name: str, a: Any) -> Array:
+    """The array; TypeError if it has rank 0."""
+    a = array_of(name, a)
+    if not a.ndim:
+        raise TypeError(f"numpy.{name}: cannot {name.rpartition('.')[2]} on a scalar, got {shown(a)}")
+    return a
+
+
 @api_boundary
 def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
     """Combine the elements along an axis up to each one."""
@@ -389,7 +398,7 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
     a = array_of(name, a)
     if dtype is not None:
         a = a.astype(dtype)
-    axis = canonical_axis(name, axis, a)
+    axis = canonical_axis(name, axis, _not_of_a_number(name, a))
     dtype = _result_dtype(function, a)
     rows = manipulation.moveaxis(a, axis, 0)
     first = rows[:1].astype(dtype)
@@ -448,7 +457,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
     name = _binary(function, "reduceat")
     no_out(name, out)
     a = array_of(name, a)
-    d = canonical_axis(name, axis, a)
+    d = canonical_axis(name, axis, _not_of_a_number(name, a))
     if dtype is None and function.__name__ in ("add", "multiply"):
         dtype = sum_dtype(a.dtype)
     n = a.shape[d]
@@ -523,7 +532,7 @@ def _reduction(function: Any, reduction: Callable[..., Any]) -> Callable[..., An
 
 def _cumulation(function: Any, cumulation: Callable[..., Any]) -> Callable[..., Any]:
     def accumulate(a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        return cumulation(a, axis, dtype, out)
+        return cumulation(_not_of_a_number(f"{function.__name__}.accumulate", a), axis, dtype, out)
 
     return _named(accumulate, function)
 
