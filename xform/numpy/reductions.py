@@ -33,6 +33,7 @@ from xform.numpy.fast import ANY, INEXACT, REFUSALS, WIDE, lend, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
+    axis_or_none,
     broadcast_shapes_of,
     canonical_axes,
     canonical_axis,
@@ -104,7 +105,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
             and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
         ):
             h = x._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.char in WIDE and not x._weak:
+            if h is not None and h.dtype.char in WIDE and not x._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -120,6 +121,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                 return of_all(a)
             no_out(name, out)
             a = array_of(name, a)
+            axis = axis_or_none(axis, a)
             wanted = dtype_argument(name, dtype) or sum_dtype(a.dtype, promote_integers)
             result, _ = reduce_by(name, p, convert(a, wanted), axis, keepdims, where, identity)
             return result if initial is None else combine(to_dtype(name, initial, wanted), result)
@@ -158,7 +160,7 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
             and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
         ):
             h = x._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.char in _ORDERED and not x._weak:
+            if h is not None and h.dtype.char in _ORDERED and not x._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -169,6 +171,7 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
         try:
             no_out(name, out)
             a = array_of(name, a)
+            axis = axis_or_none(axis, a)
             if initial is None:
                 if where is not None:
                     raise ValueError(
@@ -205,7 +208,7 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
         if out is where is None and state.fast and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl):
             h = x._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.kind in "biufc":
+            if h is not None and h.dtype.kind in "biufc":
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
                 except REFUSALS:
@@ -213,7 +216,7 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
         try:
             no_out(name, out)
             a = array_of(name, a)
-            axes = canonical_axes(name, axis, a)
+            axes = canonical_axes(name, axis_or_none(axis, a), a)
             where = None if where is None else mask_of(name, where, a)
             truth = a if a.dtype == bool else a != 0
             return reduce_by(name, p, truth, axes, keepdims, where, identity)[0]
@@ -256,7 +259,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Number of elements that are not zero."""
     a = array_of("count_nonzero", a)
-    axis = canonical_axes("count_nonzero", axis, a)
+    axis = canonical_axes("count_nonzero", axis_or_none(axis, a), a)
     return sum(a if a.dtype == bool else a != 0, axis, keepdims=keepdims)
 
 
@@ -269,7 +272,7 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
             and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
         ):
             h = x._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.char in _ORDERED:
+            if h is not None and h.dtype.char in _ORDERED:
                 try:
                     return ArrayImpl(getattr(h, name)(axis))
                 except REFUSALS:
@@ -277,6 +280,7 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
         try:
             no_out(name, out)
             a = array_of(name, a)
+            axis = axis_or_none(axis, a)
             flat = a if axis is not None else lax_reshape(a, (a.size,))
             d = canonical_axis(name, 0 if axis is None else axis, flat)
             if flat.shape[d] == 0:
@@ -502,7 +506,7 @@ def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     def function(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
         no_out(name, out)
         a = array_of(name, a)
-        if axis is None:
+        if axis_or_none(axis, a) is None:
             a, axis = lax_reshape(a, (a.size,)), 0
         return _cumulate(name, p, a, canonical_axis(name, axis, a), dtype)
 
@@ -526,7 +530,7 @@ def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Ca
     ) -> Array:
         no_out(name, out)
         x = array_of(name, x, "x")
-        if axis is None:
+        if axis_or_none(axis, x) is None:
             if x.ndim > 1:
                 raise ValueError(f"numpy.{name}: axis must be given for an array of several axes, got {shown(x)}")
             axis = 0
