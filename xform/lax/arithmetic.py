@@ -216,9 +216,8 @@ def _truncated_quotient(x: Any, y: Any) -> Any:
 
 
 def _goes_by_float(x: Any) -> bool:
-    """Whether quotients can be had by float64 and signs differ, which `floor_divide` is slow to find out."""
-    low = x.min()
-    return low < 0 and (x.dtype.itemsize < 8 or (-(2**53) < low and x.max() < 2**53))
+    """Whether float64 gives the quotients, and signs seem to differ, of which `floor_divide` is slow to find out."""
+    return x.flat[:64].min() < 0 and (x.dtype.itemsize < 8 or -(2**53) < x.min() <= x.max() < 2**53)
 
 
 def _is_integer(x: Any) -> bool:
