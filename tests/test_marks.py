@@ -6,6 +6,8 @@ import pytest
 import xform
 import xform.numpy as xnp
 from xform import lax
+from xform.interpreters import signs
+from xform.lax import primitives
 
 zeros = np.zeros(3)
 x = np.array([0.0, 1.0, 4.0])
@@ -26,6 +28,9 @@ CASES = {
     "a root mean square": (lambda a: xnp.sqrt((a**2).mean()), zeros, zeros),
     "a root of a multiple": (lambda a: xnp.sqrt(0.5 * (a * a).sum()), zeros, zeros),
     "a power of a quotient": (lambda a: ((a**2).sum() / 2) ** 0.5, zeros, zeros),
+    "a root of weighted squares": (lambda a: xnp.sqrt((np.array([1.0, 2.0, 3.0]) * a**2).sum()), zeros, zeros),
+    "a root of a quadratic form": (lambda a: xnp.sqrt(a @ (np.diag([1.0, 2.0, 3.0]) @ a)), zeros, zeros),
+    "a root of products of squares": (lambda a: xnp.sqrt((x[2] * (x[1] * a) ** 2 * (a + 5) ** 2).sum()), zeros, zeros),
     "a scaled norm": (lambda a: xnp.sqrt(((a / xnp.array([1.0, 2.0, 3.0])) ** 2).sum()), zeros, zeros),
     "a scalar divisor": (lambda a: xnp.where(a[0] > 0, a[1:] / a[0], a[1:]).sum(), x, [0, 1, 1]),
     "broadcast": (lambda a: xnp.where(np.eye(3) > 0, xnp.sqrt(a)[:, None] * a, 0.0)[1:].sum(), x, [0, 1.5, 3.0]),
@@ -117,9 +122,51 @@ def test_a_cotangent_that_happens_to_be_zero_keeps_its_derivative():
 def test_nothing_is_paid_without_masks():
     f = lambda a: (xnp.sin(a) * a / (1 + a**2)).sum()  # noqa: E731
     assert "zero_product" not in str(xform.make_jaxpr(xform.grad(f))(x))
-    # An infinite derivative is settled by the next multiplication.
-    g = lambda a: xnp.sqrt((xnp.sin(a) ** 2).sum())  # noqa: E731
-    assert str(xform.make_jaxpr(xform.grad(g))(x)).count("zero_product") == 2
+    # An infinite derivative is settled by the third multiplication: here the square's, the weights', the first sine's.
+    g = lambda a: xnp.sqrt((x * xnp.sin(xnp.sin(xnp.sin(a))) ** 2).sum())  # noqa: E731
+    assert str(xform.make_jaxpr(xform.grad(g))(x)).count("zero_product") == 1 + 3
+
+
+# Of `a`, an array (3,) of anything. Where the operand of a root can't be zero, its derivative can't be infinite.
+ROOTS_OF_POSITIVE_NUMBERS = {
+    "softened": lambda a: xnp.sqrt((a**2).sum() + 0.01),
+    "variance": lambda a: xnp.sqrt(xnp.var(a) + 1e-5),
+    "power": lambda a: ((a[:, None] - a) ** 2 + 0.1) ** -1.5,
+    "quotient": lambda a: (1 + a * a / 3) ** 0.5,
+    "product of an array with itself": lambda a: xnp.sqrt(1 + xnp.dot(a, a)),
+    "products by rows": lambda a: (lambda rows: xnp.sqrt(1 + xnp.einsum("ij,ij->i", rows, rows)))(a[:, None]),
+    "bounded": lambda a: xnp.sqrt(xnp.maximum(a, 1e-3)),
+    "least": lambda a: xnp.sqrt(xnp.minimum(abs(a) + 1, xnp.cosh(a))),
+    "root of a root": lambda a: xnp.sqrt(1 + xnp.sqrt(1 + a**4)),
+}
+# The same where it can be zero, by underflow too.
+ROOTS_OF_OTHERS = {
+    "squares": lambda a: xnp.sqrt(a**2),
+    "odd power": lambda a: xnp.sqrt(a**3 + 1),
+    "difference": lambda a: xnp.sqrt(a**2 - 1),
+    "underflow": lambda a: xnp.sqrt(xnp.exp(a)),
+    "a product": lambda a: xnp.sqrt((a**2 + 1) * 1e-300),
+    "an empty sum": lambda a: xnp.sqrt(xnp.sum(a[:0] ** 2 + 1)),
+    "a product of different arrays": lambda a: xnp.sqrt(1 + xnp.dot(a, a[::-1])),
+    "argument": lambda a: xnp.sqrt(a),
+    "a product with its transpose": lambda a: xnp.sqrt(1 + xnp.dot(a[:, None], a[None])),
+}
+
+
+@pytest.mark.parametrize("name", [*ROOTS_OF_POSITIVE_NUMBERS, *ROOTS_OF_OTHERS])
+def test_roots_of_positive_numbers_need_no_mask(name):
+    f = {**ROOTS_OF_POSITIVE_NUMBERS, **ROOTS_OF_OTHERS}[name]
+    for derivative in (xform.jacfwd, xform.jacrev):
+        program = str(xform.make_jaxpr(derivative(lambda a: f(a).sum()))(np.array([0.5, 1.5, 2.0])))
+        assert ("zero_product" in program) == (name in ROOTS_OF_OTHERS)
+    if name in ROOTS_OF_POSITIVE_NUMBERS:
+        a = np.array([0.0, 1.5, 2.0])
+        np.testing.assert_allclose(xform.jit(xform.jacrev(f))(a), xform.jacfwd(f)(a), rtol=1e-12, atol=1e-14)
+
+
+def test_rules_of_signs_are_of_primitives():
+    names = {getattr(primitives, name).name for name in primitives.__all__}
+    assert set(signs._RULES) <= names
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex128"])

@@ -8,8 +8,8 @@ subgradient 0 of a norm.
 So the backward pass marks cotangents, statically: those that come out of a selection (`ZEROS`), and those that come
 out of an operation whose derivative may be infinite (`INFINITE`). The mark stays with what is computed from them, and
 where a marked cotangent is multiplied by a residual the product is one in which zero annihilates everything. An
-infinite one is settled by its first multiplication by more than a known number. Where nothing is marked nothing changes
-and nothing is paid.
+infinite one is settled by its third multiplication by more than a known number, which is where squares and their
+weights are behind it. Where nothing is marked nothing changes and nothing is paid.
 
 May import: `xform.core`.
 """
@@ -23,8 +23,8 @@ import numpy as np
 
 from xform.core.jaxpr import ClosedJaxpr, Eqn, Literal, cached_on_jaxpr
 
-INFINITE = 1
-ZEROS = 2
+INFINITE = 0b0111  # a bit for each multiplication to come
+ZEROS = 0b1000
 
 
 def marks_of(eqn: Eqn, operand: int | None = None) -> int:
@@ -67,4 +67,9 @@ def is_scaling(eqn: Eqn) -> bool:
 
 def passed_on(eqn: Eqn, mark: int) -> int:
     """What remains of a cotangent's mark behind the transpose of an equation."""
-    return mark if is_scaling(eqn) or "transpose_marked" not in eqn.primitive.__dict__ else mark & ~INFINITE
+    return mark if is_scaling(eqn) or "transpose_marked" not in eqn.primitive.__dict__ else multiplied(mark)
+
+
+def multiplied(mark: int) -> int:
+    """What remains of a mark behind a multiplication."""
+    return (mark & ZEROS) | ((mark & INFINITE) >> 1)

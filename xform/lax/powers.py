@@ -13,6 +13,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.jet import JetTrace, Series, derivative, over, pairs, results
 from xform.interpreters.lowering import Context, Value
+from xform.interpreters.signs import is_positive
 from xform.interpreters.tangents import Zero, add_tangents, is_zero, zero_of
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products, zero_product_p
@@ -67,11 +68,16 @@ def _sqrt_jet(trace: JetTrace, x: Series) -> Series:
     return y
 
 
+def _sqrt_jvp(g: Any, ans: Any, x: Any) -> Any:
+    product = mul_p if is_positive(x) else zero_product_p
+    return product.bind(g, div_p.bind(constant(ans, 0.5), ans))
+
+
 sqrt_p = elementwise(
     "sqrt",
     np.sqrt,
     accepts="inexact",
-    jvp=lambda g, ans, x: zero_product_p.bind(g, div_p.bind(constant(ans, 0.5), ans)),
+    jvp=_sqrt_jvp,
     jet=lambda p: _sqrt_jet,
     lower="sqrt",
     lower_complex=lower_symmetric("sqrt"),

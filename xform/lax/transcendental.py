@@ -16,6 +16,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import concrete_or_none
 from xform.interpreters.jet import JetTrace, Series, derivative, over, results
 from xform.interpreters.lowering import Context, Value, i64s, lower_as
+from xform.interpreters.signs import is_positive
 from xform.interpreters.tangents import is_zero
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import (
@@ -277,6 +278,8 @@ def _integer_power(ctx: Context, x: Value, y: Value) -> Value:
 def _pow_jvp_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
     # y x^(y - 1), and 0 for y = 0 also where x^-1 is infinite.
     y = convert(y, ans.dtype)
+    if is_positive(x):
+        return mul_p.bind(g, mul_p.bind(y, pow_p.bind(x, sub_p.bind(y, constant(ans, 1)))))
     zero, one = constant(ans, 0), constant(ans, 1)
     none = select_n_p.bind(eq_p.bind(x, zero), np.False_, eq_p.bind(y, zero))
     power = pow_p.bind(x, select_n_p.bind(none, sub_p.bind(y, one), one))
@@ -285,6 +288,8 @@ def _pow_jvp_base(g: Any, ans: Any, x: Any, y: Any) -> Any:
 
 def _pow_jvp_exponent(g: Any, ans: Any, x: Any, y: Any) -> Any:
     # x^y log x, whose limit at x = 0 is 0.
+    if is_positive(x):
+        return mul_p.bind(g, mul_p.bind(ans, log_p.bind(x)))
     base = select_n_p.bind(eq_p.bind(x, constant(ans, 0)), x, constant(ans, 1))
     return mul_p.bind(g, mul_p.bind(ans, log_p.bind(base)))
 
