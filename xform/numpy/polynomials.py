@@ -14,7 +14,7 @@ from xform.core.errors import api_boundary
 from xform.lax.polyval import polyval_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
-from xform.numpy import manipulation, ufuncs
+from xform.numpy import host_forms, manipulation, ufuncs
 from xform.numpy.creation import ones, zeros
 from xform.numpy.diagonals import diag
 from xform.numpy.elementwise import where
@@ -48,7 +48,7 @@ def _to_length(x: Array, n: int) -> Array:
     return x if x.size >= n else concatenate([lax_full((n - x.size,), 0, x.dtype), x])
 
 
-@short_way(np.polyval, "d", optional(same("d")))
+@short_way(host_forms.polyval, "d", optional(same("d")))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The value of a polynomial, by Horner's rule. `unroll`: how many steps are written out in a loop of the program.
 
