@@ -206,6 +206,9 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     lines = a.ravel() if axis is None else moveaxis(a, axis, -1)
     n = lines.shape[-1]
     parted = np.partition(lines, (n // 2 - 1, n // 2, n - 1))
+    if lines.ndim == 1:  # Python's numbers are the fastest
+        lower, upper, largest = (float(parted[i]) for i in (n // 2 - 1, n // 2, -1))
+        return np.float64(largest if largest != largest else upper if n % 2 else (lower + upper) / 2)
     last, high = parted[..., -1], parted[..., n // 2]
     middle = high / 1 if n % 2 else np.add(parted[..., n // 2 - 1], high, dtype=float) / 2
     missing = np.isnan(last)  # they come last
