@@ -173,6 +173,9 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> An
         return np.pad(array, pad_width, mode, **kwargs)  # type: ignore[call-overload]
     if pad_width < 0:
         raise ValueError
+    if array.ndim == 1:
+        margin = np.zeros(pad_width, array.dtype)
+        return np.concatenate((margin, array, margin))
     out = np.zeros([n + 2 * pad_width for n in array.shape], array.dtype)
     out[tuple([slice(pad_width, pad_width + n) for n in array.shape])] = array
     return out
