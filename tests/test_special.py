@@ -11,6 +11,7 @@ import pytest
 
 import xform
 import xform.lax as lax
+from tests.calls import OPTIMIZED
 from xform.core.config import small_programs
 
 mp = pytest.importorskip("mpmath")
@@ -156,7 +157,7 @@ def errors(got, want, dtype):
 
 def evaluate(function, points, backend):
     with small_programs("xla"):
-        return np.asarray((xform.jit(function) if backend == "xla" else function)(*points))
+        return np.asarray((xform.jit(function, compiler_options=OPTIMIZED) if backend == "xla" else function)(*points))
 
 
 @pytest.mark.parametrize("backend", ["host", "xla"])

@@ -258,9 +258,10 @@ def modf(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> t
     (x,) = formulas.inexact_arrays("modf", x)
     if x.dtype.kind == "c":
         raise TypeError(f"numpy.modf takes real numbers, got {shown(x)}")
-    whole = ufuncs.trunc(x)
-    fraction = select_n_p.bind(ufuncs.isinf(x), x - whole, x.dtype.type(0))
-    return ufuncs.copysign(fraction, x), whole
+    finite = select_n_p.bind(ufuncs.isinf(x), x, x.dtype.type(0))
+    whole = ufuncs.trunc(finite)
+    # Of negative numbers the negative of whole - x, so that a fraction of zero is -0, and has derivative 1 all the same.
+    return select_n_p.bind(ufuncs.signbit(x), finite - whole, -(whole - finite)), ufuncs.trunc(x)
 
 
 @api_boundary
