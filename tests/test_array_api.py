@@ -492,8 +492,8 @@ def test_errors_that_the_standard_asks_for():
 
 @pytest.mark.parametrize("transform", [lambda f: f, xform.jit], ids=["eager", "compiled"])
 @pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin"])
-def test_scalars_have_no_axis_to_reduce(name, axis, transform):
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_scalars_have_no_axis_to_average(name, axis, transform):
     x = xnp.asarray(2.0, dtype="float64")
     with pytest.raises(np.exceptions.AxisError, match=rf"{name}.*axis {axis} is out of bounds"):
         transform(lambda x: getattr(xnp, name)(x, axis=axis))(x)

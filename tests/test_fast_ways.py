@@ -160,7 +160,7 @@ def test_residuals_are_what_the_derivative_needs():
     """Sums keep nothing, products their operands."""
     for _ in range(3):
         _, pullback = xform.vjp(lambda a: xnp.sum(a + a), x)
-    assert all(not eqn.residuals for eqn in pullback.jaxpr.eqns if isinstance(eqn, plans.LinearCallEqn))
+    assert all(not eqn.residuals for eqn in pullback.jaxpr.eqns if isinstance(eqn, plans.PlanCallEqn))
 
 
 def test_nested_gradients_do_not_mix():

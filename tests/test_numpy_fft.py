@@ -118,7 +118,7 @@ def test_vmap_along_each_axis(rng):
         (lambda: xnp.fft.fftn(np.ones((3, 3)), (1, 2), (0,)), ValueError, "shape and axes have different lengths"),
         (lambda: xnp.fft.irfft(np.ones(1)), ValueError, r"numpy\.fft\.irfft: invalid number of FFT data points"),
         (lambda: xnp.fft.fftfreq(0), ZeroDivisionError, r"numpy\.fft\.fftfreq: n must be positive"),
-        (lambda: xnp.fft.fftn(np.float64(1)), ValueError, r"numpy\.fft\.fftn: needs an axis"),
+        (lambda: xnp.fft.rfftn(np.float64(1)), ValueError, r"numpy\.fft\.rfftn: needs an axis"),
     ],
 )
 def test_errors(call, error, message):

@@ -103,17 +103,21 @@ def test_eig(rng):
 
 
 def test_least_squares(rng):
-    for a, b in (((5, 3), (5,)), ((5, 3), (5, 2)), ((3, 5), (3,)), ((3, 3), (3, 1))):
-        a, b = rng.standard_normal(a), rng.standard_normal(b)
-        x, residuals, rank, s = linalg.lstsq(a, b, numpy_resid=True)
-        for got, want in zip((x, residuals, s), [np.linalg.lstsq(a, b)[i] for i in (0, 1, 3)], strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
-        assert int(rank) == 3
-        assert xform.jit(linalg.lstsq)(a, b)[1].shape == b.shape[1:]
-    deficient = np.outer(np.arange(1.0, 5), [1.0, 2.0, 3.0])
-    x, _, rank, _ = linalg.lstsq(deficient, np.ones(4))
-    np.testing.assert_allclose(x, np.linalg.lstsq(deficient, np.ones(4))[0], rtol=1e-10)
-    assert int(rank) == 1
+    shapes = [(5, 3), (3, 5), (3, 3), (4, 1), (0, 3), (3, 0), (0, 0)]
+    for (m, n), rest in itertools.product(shapes, [(), (1,), (2,), (0,)]):
+        a, b = rng.standard_normal((m, n)), rng.standard_normal((m, *rest))
+        for x in (a, np.outer(np.arange(1.0, m + 1), np.arange(1.0, n + 1))):  # the latter of rank 1
+            wanted = np.linalg.lstsq(x, b)
+            for got in (linalg.lstsq(x, b, numpy_resid=True), np.linalg.lstsq(xnp.array(x), xnp.array(b))):
+                for ours, theirs in zip(got, wanted, strict=True):
+                    assert ours.shape == np.shape(theirs), (x.shape, b.shape)
+                    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+            # Without a look at the rank there are residuals in any case, as many.
+            length = np.atleast_1d(((b - x @ wanted[0]) ** 2).sum(0))
+            for function in (linalg.lstsq, xform.jit(linalg.lstsq)):
+                residuals = function(xnp.array(x), xnp.array(b))[1]
+                assert residuals.shape == (rest or (1,))
+                np.testing.assert_allclose(residuals, length, rtol=1e-10, atol=1e-12)
 
 
 def test_pinv(rng):

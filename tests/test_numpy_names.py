@@ -160,6 +160,34 @@ def test_ufuncs_take_dtype_and_refuse_what_is_for_mutable_arrays(name):
             ours(*x, where=np.array(False))
 
 
+@pytest.mark.parametrize("name", UFUNCS)
+def test_ufuncs_accept_numpys_defaults_and_say_why_nothing_else(name):
+    ours, theirs = getattr(xnp, name), getattr(np, name)
+    x = np.random.default_rng(0).integers(1, 4, (theirs.nin, 2, 2))
+    defaults = {"out": None, "casting": "same_kind", "order": "K", "subok": True}
+    if not theirs.signature:
+        defaults["where"] = True
+    for call, args in ((ours, x), (xform.jit(lambda *x: ours(*x, **defaults)), x), (ours, map(xnp.array, x))):
+        keywords = defaults if call is ours else {}
+        for g, w in zip(*(v if isinstance(v, tuple) else (v,) for v in (call(*args, **keywords), ours(*x)))):
+            np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=1e-14)
+    refused = {"casting": "no", "order": "F", "subok": 3, "signature": "d->d", "where": [True]}
+    for key, value in refused.items():
+        with pytest.raises(NotImplementedError, match=rf"numpy\.{ours.__name__}: only {key}=.* is accepted; \w+"):
+            ours(*x, **{key: value})
+    with pytest.raises(TypeError, match=rf"numpy\.{ours.__name__}: unexpected keyword argument 'extobj'; ufuncs take"):
+        ours(*x, extobj=[8192, 0, None])
+
+
+def test_ufuncs_have_numpys_signatures():
+    for name in UFUNCS:
+        ours, theirs = getattr(xnp, name), getattr(np, name)
+        if hasattr(ours, "general"):
+            keywords = {"out", "where", "casting", "order", "dtype", "subok"}
+            assert list(inspect.signature(ours).parameters)[theirs.nin] == "out"
+            assert keywords == set(list(inspect.signature(ours).parameters)[theirs.nin :])
+
+
 def test_a_ufunc_refuses_a_dtype_that_operands_cant_be_cast_to():
     with pytest.raises(TypeError, match=r"numpy\.add: can't compute in dtype=int64 with f64\[2\], "):
         xnp.add(np.ones(2), 1, dtype=int)

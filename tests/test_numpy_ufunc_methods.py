@@ -120,3 +120,14 @@ def test_ufuncs_of_python_functions_take_where_true_only():
         f(1.0, 2.0, where=np.array(False))
     with pytest.raises(NotImplementedError, match="out"):
         f(1.0, 2.0, out=np.zeros(()))
+
+
+@pytest.mark.parametrize("method", ["reduce", "accumulate", "reduceat"])
+def test_what_an_operation_refuses_is_told_by_its_name(method):
+    x = xnp.array([1.0, 2.0])
+    for name in ("ldexp", "gcd", "left_shift", "bitwise_and"):
+        function = getattr(getattr(xnp, name), method)
+        with pytest.raises(TypeError) as caught:
+            function(x, [0]) if method == "reduceat" else function(x)
+        assert str(caught.value).startswith(f"numpy.{name}.{method} takes "), caught.value
+        assert "f64[2] and f64[2]" in str(caught.value) or "f64[2], f64[2]" in str(caught.value), caught.value

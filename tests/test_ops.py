@@ -113,22 +113,28 @@ def test_names_are_unique():
     assert sorted(names) == sorted(set(names))
 
 
-def primitives():
-    """Name to primitive, of all modules of `xform.lax`."""
+def primitives(package=xform.lax):
+    """The primitives in all modules of a package, each once."""
     found = {}
-    for info in pkgutil.walk_packages(xform.lax.__path__, "xform.lax."):
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         for value in vars(importlib.import_module(info.name)).values():
             for p in (
                 value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else [value]
             ):
                 if isinstance(p, Primitive):
-                    found[p.name] = p
-    return found
+                    found[id(p)] = p
+    return list(found.values())
+
+
+def test_names_of_primitives_are_unique():
+    names = [p.name for p in primitives(xform)]
+    assert {"add", "linear_call", "plan_call"} <= set(names)
+    assert sorted(names) == sorted(set(names))
 
 
 def test_every_primitive_has_a_record():
     recorded = {op.primitive for op in OPS}
-    found = set(primitives())
+    found = {p.name for p in primitives()}
     assert not set(TESTED_ELSEWHERE) - found, "no such primitives"
     missing = found - recorded - set(TESTED_ELSEWHERE)
     assert not missing, f"no record in tests/ops of {sorted(missing)}"

@@ -66,7 +66,7 @@ def least_squares(draw):
 def lstsq(a, b):
     """Residuals of any system, as JAX has them, and everything else of NumPy."""
     x, _, rank, s = np.linalg.lstsq(a, b)
-    return x, (abs(b - a @ x) ** 2).sum(0), np.int64(rank), s
+    return x, np.atleast_1d((abs(b - a @ x) ** 2).sum(0)), np.int64(rank), s
 
 
 def close(got, want, tolerance=1e-9):

@@ -22,6 +22,7 @@ from tests.ops.record import (
 )
 from xform import lax
 from xform.lax.arithmetic import sum_of_products_p
+from xform.lax.pairs import floor_divide_p, fmax_p, fmin_p, hypot_p
 
 
 def truncated(x, y):
@@ -224,6 +225,17 @@ def bind_products(*operands):
     return sum_of_products_p.bind(*operands)
 
 
+def of_pairs(p, samples, reference, dtypes, edges, **options):
+    """The record of a primitive for which there is no function in `xform.lax`."""
+
+    def function(x, y):
+        return p.bind(x, y)
+
+    function.__name__ = p.name
+    refused = wrong(function, *("complex128",) * 2) if "complex128" not in dtypes else wrong(function, *("int64",) * 2)
+    return Op(p.name, function, samples, reference, dtypes, edges, errors=[refused, shapes(function)], **options)
+
+
 OPS = [
     Op("neg", lax.neg, unary_samples(), np.negative, NUMBERS, unary_edges, errors=[wrong(lax.neg, "bool")]),
     Op(
@@ -248,6 +260,10 @@ OPS = [
     ),
     Op("max", lax.max, distinct, np.maximum, NUMBERS, one_kind_of_zero, errors=[shapes(lax.max)]),
     Op("min", lax.min, distinct, np.minimum, NUMBERS, one_kind_of_zero, errors=[shapes(lax.min)]),
+    of_pairs(floor_divide_p, no_multiples, np.floor_divide, FLOATS, binary_edges),
+    of_pairs(fmax_p, distinct, np.fmax, INEXACT, real_edges(one_kind_of_zero)),
+    of_pairs(fmin_p, distinct, np.fmin, INEXACT, real_edges(one_kind_of_zero)),
+    of_pairs(hypot_p, away_from_zero(), np.hypot, FLOATS, binary_edges),
     Op("sign", lax.sign, nonzero, sign_reference, NUMBERS, real_edges(unary_edges), errors=[wrong(lax.sign, "bool")]),
     Op("abs", lax.abs, nonzero, np.abs, NUMBERS, without_nan, errors=[wrong(lax.abs, "bool")]),
     Op(

@@ -23,6 +23,7 @@ from tests.ops.record import (
     unary_samples,
 )
 from xform import lax
+from xform.lax.rounding import trunc_p
 
 ORDERED = BOOL + REALS
 
@@ -293,6 +294,10 @@ def mulhi(x, y):
     return np.array([int(a) * int(b) >> bits for a, b in zip(x.flat, y.flat)], x.dtype).reshape(x.shape)
 
 
+def trunc(x):
+    return trunc_p.bind(x)
+
+
 OPS = [
     comparison(lax.eq, np.equal, ALL),
     comparison(lax.ne, np.not_equal, ALL),
@@ -328,6 +333,8 @@ OPS = [
        errors=[(lambda: lax.floor(np.arange(2)), TypeError, r"floor.*i64\[2\]")]),
     Op("ceil", lax.ceil, unary_samples(), np.ceil, FLOATS, unary_edges,
        errors=[(lambda: lax.ceil(np.arange(2)), TypeError, r"ceil.*i64\[2\]")]),
+    Op("trunc", trunc, unary_samples(), np.trunc, FLOATS, unary_edges,
+       errors=[(lambda: trunc(np.arange(2)), TypeError, r"trunc.*i64\[2\]")]),
     Op("round", lax.round, halves, round_reference, FLOATS, rounding_edges, differentiable=False,
        errors=[(lambda: lax.round(np.ones(2), 7), ValueError, "round: .*7 is not a valid RoundingMethod")]),
     Op(

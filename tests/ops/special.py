@@ -4,9 +4,10 @@ import numpy as np
 from scipy import special
 
 from tests.ops.elementwise_transcendental import edges, unary, wide
-from tests.ops.record import FLOATS, Op, Sample, array, edge_values, unary_samples
+from tests.ops.record import FLOATS, INEXACT, Op, Sample, array, edge_values, eps, unary_samples
 from xform import lax
 from xform.lax.special.incomplete_beta import betainc_grad_a_p, betainc_grad_b_p
+from xform.lax.special.sinc import sinc_p
 
 SHAPES = ((), (2, 3), (0, 2))
 
@@ -27,6 +28,28 @@ def lgamma_edges(dtype):
     """Not the zeros, 1 and 2, around which SciPy's is not accurate."""
     values = np.concatenate([edge_values(dtype), np.array([0.1, 100, -0.5, -7.5], dtype)])
     return [Sample((values[values != 1],))]
+
+
+def sinc(order):
+    """The record of one order: a spherical Bessel function divided by a power."""
+
+    def function(x):
+        return sinc_p.bind(x, order=order)
+
+    def reference(x):
+        safe = np.where(x == 0, 1, x)
+        return np.where(x == 0, 1 / special.factorial2(2 * order + 1), special.spherical_jn(order, safe) / safe**order)
+
+    def edges(dtype):
+        return [] if dtype.kind == "c" else [Sample((np.array([0.0, -0.0, 1.0, -2.5, 4.5, -30, np.nan], dtype),))]
+
+    function.__name__ = "sinc"
+    errors = [(lambda: function(np.arange(2)), TypeError, r"sinc takes arrays of inexact dtype, got i64\[2\]")]
+    return Op(
+        f"sinc:{order}", function, unary_samples(low=0.3, high=5), reference, INEXACT, edges,
+        rtol={d: 64 * eps(d) for d in INEXACT}, ulps=64,
+        errors=errors,
+    )  # fmt: skip
 
 
 def polygamma_samples(rng, dtype):
@@ -126,6 +149,7 @@ OPS = [
     unary(lax.erf_inv, erf_inv, -0.9, 0.9, dtypes=FLOATS, edges=edges(0.1, 0.99, 0.9999, -0.9999)),
     unary(lax.lgamma, lgamma, 2.5, 5, dtypes=FLOATS, edges=lgamma_edges),
     unary(lax.digamma, special.digamma, 2, 5, dtypes=FLOATS, edges=edges(0.1, 100, -0.3, -7.6), ulps=16),
+    *map(sinc, range(4)),
     unary(lax.bessel_i0e, special.i0e, 0.2, 12, dtypes=FLOATS, edges=wide(-1e3, 1e3)),
     unary(lax.bessel_i1e, i1e, 0.2, 12, dtypes=FLOATS, edges=wide(-1e3, 1e3)),
     several("polygamma", lax.polygamma, polygamma, polygamma_samples, edges=polygamma_edges),

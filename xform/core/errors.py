@@ -80,7 +80,7 @@ def name_function(error: Exception, function: Callable[..., Any]) -> None:
     if not isinstance(message, str):
         return
     name = function.__name__
-    if name.startswith("_") or ".updates" in function.__module__:
+    if name.startswith(("_", "<")) or ".updates" in function.__module__:
         return
     own = name
     if package == ["numpy"]:

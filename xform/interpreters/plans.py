@@ -6,7 +6,7 @@ on the operation costs, forward, one call of the plan's forward program on ndarr
 residuals; and backward, one call of its transposed program.
 
 As long as a trace meets such operations only, it keeps a list of its calls of plans. The way back through them is a
-program, too, found by that list. Where it can't be used the calls go to the tape, each as an equation ``linear_call``.
+program, too, found by that list. Where it can't be used the calls go to the tape, each as an equation ``plan_call``.
 
 May import: `xform.core`, the other interpreters.
 """
@@ -104,8 +104,8 @@ class Plan:
         return (multiplied(mark) if self.multiplies else mark) | self.marks
 
 
-class LinearCall(Primitive):
-    """``linear_call[plan residuals] *tangents``: on the tape, an operation that has a plan.
+class PlanCall(Primitive):
+    """``plan_call[plan residuals] *tangents``: on the tape, an operation that has a plan.
 
     It is never bound in another interpretation: applied to anything but a tape, it is its linear program.
     """
@@ -117,14 +117,14 @@ class LinearCall(Primitive):
         return eval_jaxpr(linear.jaxpr, linear.consts, *map(ArrayImpl, residuals), *tangents)
 
 
-linear_call_p = LinearCall("linear_call", multiple_results=True)
+plan_call_p = PlanCall("plan_call", multiple_results=True)
 
 
-class LinearCallEqn(Eqn):
-    """An equation of `linear_call`, lighter to make than others: there is one for every operation on the tape."""
+class PlanCallEqn(Eqn):
+    """An equation of `plan_call`, lighter to make than others: there is one for every operation on the tape."""
 
     __slots__ = ("plan", "residuals")
-    primitive = linear_call_p
+    primitive = plan_call_p
     source = None
 
     def __init__(self, plan: Plan, residuals: Sequence[Any], invars: Sequence[Var], outvars: Sequence[Var]):
@@ -142,7 +142,7 @@ def _transpose(cts: Sequence[Any], *tangents: Any, plan: Plan, residuals: Sequen
     return eval_jaxpr(transposed.jaxpr, transposed.consts, *map(ArrayImpl, residuals), *known)
 
 
-linear_call_p.transpose = _transpose
+plan_call_p.transpose = _transpose
 
 _SCALARS = frozenset([float, int, np.float64, np.float32, np.int64, np.int32, np.bool_])
 
@@ -316,13 +316,13 @@ def _records(calls: list[Any]) -> Iterator[tuple[Plan, int, list[int]]]:
 
 
 def put_on_tape(trace: Any) -> None:
-    """Calls as equations of `linear_call`."""
+    """Calls as equations of `plan_call`."""
     tape, variables = trace.tape, trace.variables
     for (plan, first, operands), residuals in zip(_records(trace.calls), trace.residuals, strict=True):
         outvars = [Var(tape, a) for a, nz in zip(plan.tangent_avals, plan.nonzero_out, strict=True) if nz]
         variables[first : first + len(outvars)] = outvars
         if outvars:
-            tape.eqns.append(LinearCallEqn(plan, residuals, [variables[i] for i in operands], outvars))
+            tape.eqns.append(PlanCallEqn(plan, residuals, [variables[i] for i in operands], outvars))
     trace.calls, trace.residuals = [], []
 
 
@@ -410,7 +410,7 @@ def walk_back(eqns: list[Eqn], cts: dict[int, Any], marks: dict[int, int]) -> No
     pop, get = cts.pop, cts.get
     while eqns:
         eqn = eqns[-1]
-        if type(eqn) is not LinearCallEqn:
+        if type(eqn) is not PlanCallEqn:
             return
         outvars = eqn.outvars
         if len(outvars) == 1:

@@ -31,7 +31,7 @@ class Shortcuts:
     process: Callable[..., Any]  # of LinearizeTrace
     put_on_tape: Callable[..., None]  # calls of plans, as equations
     pull_back: Callable[..., Any]  # through calls of plans only
-    walk_back: Callable[..., Any]  # for equations of `linear_call`
+    walk_back: Callable[..., Any]  # for equations of `plan_call`
 
 
 class LinearizeTracer(Tracer):

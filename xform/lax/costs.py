@@ -9,7 +9,7 @@ May import: the primitives.
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import identities, powers, reductions, rounding, shapes, slicing, special, stacking
+from xform.lax import identities, pairs, powers, reductions, rounding, shapes, slicing, special, stacking
 from xform.lax import transcendental as tr
 
 # Done in passing, while memory is read.
@@ -25,6 +25,9 @@ IN_PASSING = [
         rounding.is_finite_p,
         rounding.floor_p,
         rounding.ceil_p,
+        rounding.trunc_p,
+        pairs.fmax_p,
+        pairs.fmin_p,
     ),
     *(shapes.convert_element_type_p, shapes.broadcast_in_dim_p, shapes.reshape_p, shapes.squeeze_p),
     *(
@@ -41,7 +44,7 @@ IN_PASSING = [
     *(reductions.reduce_sum_p, reductions.reduce_max_p, reductions.reduce_min_p),
 ]
 # A division or a root, and a polynomial or two.
-QUOTIENTS = [ar.div_p, powers.sqrt_p, powers.rsqrt_p]
+QUOTIENTS = [ar.div_p, powers.sqrt_p, powers.rsqrt_p, pairs.hypot_p]
 WITH_WORK = [
     *(tr.exp_p, tr.exp2_p, tr.expm1_p, tr.log_p, tr.log1p_p),
     *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p),

@@ -28,6 +28,14 @@ floor_p = elementwise("floor", np.floor, accepts="float", lower="floor")
 ceil_p = elementwise("ceil", np.ceil, accepts="float", lower="ceil")
 
 
+def _trunc_lower(ctx: Context, x: Value) -> Value:
+    negative = compare(ctx, x, ctx.full(x.shape, 0, x.dtype), "LT")
+    return ctx.op("select", [negative, *(ctx.op(name, [x], ctx.out) for name in ("ceil", "floor"))], ctx.out)
+
+
+trunc_p = elementwise("trunc", np.trunc, accepts="float", lower=_trunc_lower)
+
+
 def _round_host(x: Any, *, rounding_method: RoundingMethod) -> Any:
     if rounding_method is RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)

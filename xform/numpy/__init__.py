@@ -13,13 +13,13 @@ from xform.numpy import (
 )  # fmt: skip
 from xform.numpy.conversion import asanyarray, asarray_chkfinite, ascontiguousarray, require
 from xform.numpy.creation import (
-    array, asarray, astype, copy, empty, empty_like, eye, from_dlpack, frombuffer, fromfile, fromfunction,
-    fromiter, fromstring, full, full_like, identity, ones, ones_like, tri, tril, triu, vander, zeros,
-    zeros_like,
+    array, asarray, astype, copy, empty, empty_like, from_dlpack, frombuffer, fromfile, fromfunction, fromiter,
+    fromstring, full, full_like, ones, ones_like, zeros, zeros_like,
 )  # fmt: skip
 from xform.numpy.diagonals import (
     diag, diagflat, diagonal, fill_diagonal, trace,
 )  # fmt: skip
+from xform.numpy.einstein import einsum, einsum_path
 from xform.numpy.elementwise import (
     allclose, angle, around, array_equal, array_equiv, clip, divmod, frexp, isclose, iscomplex, iscomplexobj,
     isreal, isrealobj, isscalar, iterable, modf, nan_to_num, piecewise, real_if_close, round, select,
@@ -49,6 +49,7 @@ from xform.numpy.manipulation import (
     resize, roll, rollaxis, rot90, shape, size, split, squeeze, swapaxes, transpose, trim_zeros, unstack,
     vsplit,
 )  # fmt: skip
+from xform.numpy.special_matrices import eye, identity, tri, tril, triu, vander
 from xform.numpy.namespace_info import __array_api_version__, __array_namespace_info__
 from xform.numpy.nan_reductions import (
     nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean, nanmin, nanprod, nanstd, nansum, nanvar,
@@ -64,7 +65,7 @@ from xform.numpy.polynomials import (
     poly, polyadd, polyder, polydiv, polyfit, polyint, polymul, polysub, polyval, roots,
 )  # fmt: skip
 from xform.numpy.products import (
-    cross, dot, einsum, einsum_path, inner, kron, matmul, matvec, outer, tensordot, vdot, vecdot, vecmat,
+    cross, dot, inner, kron, matmul, matvec, outer, tensordot, vdot, vecdot, vecmat,
 )  # fmt: skip
 from xform.numpy.ranges import (
     arange, geomspace, linspace, logspace, meshgrid,

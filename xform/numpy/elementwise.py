@@ -13,7 +13,9 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, leave
+from xform.lax.arithmetic import rem_p, sign_p
 from xform.lax.comparison import select_n_p
+from xform.lax.rounding import is_finite_p, trunc_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
@@ -243,32 +245,31 @@ around = round
 
 
 @short_way(np.divmod, "fd", same("fd"))
-def divmod(x1: Any, x2: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
+def divmod(x1: Any, x2: Any, /, out: None = None, **keywords: Any) -> tuple[Array, Array]:
     """Floored quotient and remainder."""
-    if not (out is where is dtype is None):
-        return with_keywords(divmod, "divmod", out, where, dtype, x1, x2)
+    if keywords or out is not None:
+        return with_keywords(divmod, "divmod", out, keywords, x1, x2)
     return ufuncs.floor_divide(x1, x2), ufuncs.remainder(x1, x2)
 
 
 @short_way(np.modf, "fd")
-def modf(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
+def modf(x: Any, /, out: None = None, **keywords: Any) -> tuple[Array, Array]:
     """Fractional and integer parts, both with the sign of x."""
-    if not (out is where is dtype is None):
-        return with_keywords(modf, "modf", out, where, dtype, x)
+    if keywords or out is not None:
+        return with_keywords(modf, "modf", out, keywords, x)
     (x,) = formulas.inexact_arrays("modf", x)
     if x.dtype.kind == "c":
         raise TypeError(f"numpy.modf takes real numbers, got {shown(x)}")
-    finite = select_n_p.bind(ufuncs.isinf(x), x, x.dtype.type(0))
-    whole = ufuncs.trunc(finite)
-    # Of negative numbers the negative of whole - x, so that a fraction of zero is -0, and has derivative 1 all the same.
-    return select_n_p.bind(ufuncs.signbit(x), finite - whole, -(whole - finite)), ufuncs.trunc(x)
+    one = x.dtype.type(1)
+    # The remainder has the sign of x; of infinities it is that of their sign, 0.
+    return rem_p.bind(select_n_p.bind(is_finite_p.bind(x), sign_p.bind(x), x), one), trunc_p.bind(x)
 
 
 @api_boundary
-def frexp(x: Any, /, out: None = None, where: Any = None, dtype: Any = None) -> tuple[Array, Array]:
+def frexp(x: Any, /, out: None = None, **keywords: Any) -> tuple[Array, Array]:
     """Mantissa, of absolute value in [0.5, 1), and exponent (int32): ``x = mantissa * 2**exponent``."""
-    if not (out is where is dtype is None):
-        return with_keywords(frexp, "frexp", out, where, dtype, x)
+    if keywords or out is not None:
+        return with_keywords(frexp, "frexp", out, keywords, x)
     return formulas.frexp(x)
 
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from xform.backends.numpy import quiet_begin, quiet_end
+from xform.backends.numpy import QUIET, quiet_begin, quiet_end, set_state
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.avals import ShapedArray
@@ -30,22 +30,45 @@ from xform.core.config import state
 from xform.core.errors import filtered_traceback, leave, name_function
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
-from xform.numpy.promotion import array_of, shown
+from xform.numpy.promotion import array_of, no_out, shown
 
 REFUSALS = (ValueError, TypeError, OverflowError, IndexError)
 OPERANDS = (Array, np.ndarray, np.generic, bool, int, float, complex)
 
 
-def with_keywords(function: Any, name: str, out: Any, where: Any, dtype: Any, *args: Any) -> Any:
-    """A ufunc called with keywords: `dtype` is what it computes in; the others make no sense for immutable arrays."""
-    if out is not None or not (where is None or where is True):
-        argument, more = ("out", "") if out is not None else ("where", " and xform.numpy.where")
-        raise NotImplementedError(
-            f"numpy.{name}: arrays are immutable, so there is no argument {argument}; use the result{more}"
-        )
-    if dtype is None:
+# NumPy's keyword arguments of ufuncs beside `out` and `dtype`: values that are accepted, and what there is instead.
+_KEYWORDS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "where": ((True, None), "arrays are immutable: use the result and xform.numpy.where"),
+    "casting": (("same_kind", None), "operands are promoted as everywhere in xform.numpy: use astype"),
+    "order": (("K", "A", "C", None), "arrays have no memory layout of their own"),
+    "subok": ((True, False, None), "there are no subclasses of arrays"),
+    "signature": ((None,), "dtype= says in which dtype to compute"),
+}
+
+
+def dtype_of_keywords(name: str, out: Any, keywords: dict[str, Any]) -> Any:
+    """The dtype that a ufunc's keywords name, or None; an error for what makes no sense for immutable arrays."""
+    no_out(name, out)
+    for key, value in keywords.items():
+        if key == "dtype":
+            continue
+        if key not in _KEYWORDS:
+            raise TypeError(
+                f"numpy.{name}: unexpected keyword argument {key!r}; ufuncs take dtype, and NumPy's defaults of out, "
+                f"{', '.join(_KEYWORDS)}"
+            )
+        accepted, instead = _KEYWORDS[key]
+        if not (isinstance(value, str | bool | None) and value in accepted):
+            raise NotImplementedError(f"numpy.{name}: only {key}={accepted[0]!r} is accepted; {instead}")
+    dtype = keywords.get("dtype")
+    return None if dtype is None else dtypes.check_user_dtype(dtype, f"numpy.{name}")
+
+
+def with_keywords(function: Any, name: str, out: Any, keywords: dict[str, Any], *args: Any) -> Any:
+    """A ufunc called with keywords."""
+    wanted = dtype_of_keywords(name, out, keywords)
+    if wanted is None:
         return function(*args)
-    wanted = dtypes.check_user_dtype(dtype, f"numpy.{name}")
     arrays = [array_of(name, x, f"x{i + 1}") for i, x in enumerate(args)]
     # As in NumPy: operands are cast within their kind or to a higher one; a bool of a comparison is not.
     out = function(*(x.astype(wanted) if dtypes.can_cast(x.dtype, wanted, "same_kind") else x for x in arrays))
@@ -68,12 +91,12 @@ def unary(
 
     planned = plans.Function(name, general)
 
-    def function(x, out=None, where=None, dtype=None):
-        if state.fast and out is where is dtype is None:
+    def function(x, out=None, **keywords):
+        if state.fast and out is None and not keywords:
             if type(x) is ArrayImpl:
                 a = x._host
                 if a is not None and a.dtype.kind in kinds and not x._weak:
-                    token = quiet_begin()
+                    token = set_state(QUIET)
                     try:
                         return ArrayImpl(host(a))
                     finally:
@@ -81,8 +104,8 @@ def unary(
             if type(x) in _CONCRETE and (result := _mixed(host, kinds, widens, x)) is not None:
                 return result
         try:
-            if not (out is where is dtype is None):
-                return with_keywords(function, name, out, where, dtype, x)
+            if keywords or out is not None:
+                return with_keywords(function, name, out, keywords, x)
             if type(x) is LinearizeTracer and (result := plans.call_unary(planned, x)) is not NotImplemented:
                 return result
             return general(x)
@@ -123,8 +146,8 @@ def _binary(
 ) -> Any:
     planned = plans.Function(name, general) if by_types else None
 
-    def function(x1, x2, out=None, where=None, dtype=None):
-        if state.fast and out is where is dtype is None:
+    def function(x1, x2, out=None, **keywords):
+        if state.fast and out is None and not keywords:
             if type(x1) is ArrayImpl:
                 a = x1._host
                 if a is not None and not x1._weak:
@@ -139,7 +162,7 @@ def _binary(
                             b = x2
                             ready = (t is float and kind in "fc") or (t is int and kind != "b")
                         if ready:
-                            token = quiet_begin()
+                            token = set_state(QUIET)
                             try:
                                 return ArrayImpl(host(a, b))
                             except REFUSALS:
@@ -153,8 +176,8 @@ def _binary(
                 if result is not None:
                     return result
         try:
-            if not (out is where is dtype is None):
-                return with_keywords(function, name, out, where, dtype, x1, x2)
+            if keywords or out is not None:
+                return with_keywords(function, name, out, keywords, x1, x2)
             if planned is not None and (type(x1) is LinearizeTracer or type(x2) is LinearizeTracer):
                 result = plans.call_binary(planned, x1, x2)
                 if result is not NotImplemented:
@@ -217,9 +240,22 @@ def _mixed(host: Any, kinds: str, widens: bool, *args: Any) -> ArrayImpl | None:
 def _named(function: Any, name: str, doc: str, nin: int, general: Any, host: Any, kinds: str, widens: bool) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = "xform.numpy", doc
+    function.__signature__ = _SIGNATURES[nin]
     function.nin, function.nout, function.nargs = nin, 1, nin + 1
     function.general, function.host, function.kinds, function.widens = general, host, kinds, widens
     return function
+
+
+def _signature(*names: str) -> inspect.Signature:
+    """NumPy's, but that arguments may be named."""
+    P = inspect.Parameter
+    options = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+    arrays = [P(name, P.POSITIONAL_OR_KEYWORD) for name in names]
+    keywords = [P(name, P.KEYWORD_ONLY, default=value) for name, value in options.items()]
+    return inspect.Signature([*arrays, P("out", P.POSITIONAL_OR_KEYWORD, default=None), *keywords])
+
+
+_SIGNATURES = {1: _signature("x"), 2: _signature("x1", "x2")}
 
 
 def _is_operand(x: Any) -> bool:

@@ -48,6 +48,8 @@ def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | 
     a = array_of(f"fft.{name}", a)
     order, lengths = _axes_and_lengths(name, kind, a, s, axes)
     if not order:
+        if kind in (FftType.FFT, FftType.IFFT):
+            return a  # in its dtype, as in NumPy
         raise ValueError(f"numpy.fft.{name}: needs an axis to transform, got {shown(a)} and axes={axes}")
     a = _operand(name, a, kind)
     last = tuple(range(a.ndim - len(order), a.ndim))

@@ -16,11 +16,14 @@ from xform.core.trace import Primitive
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
+from xform.lax import pairs
 from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
 from xform.lax.control_flow import while_loop
-from xform.lax.shapes import convert, full, reshape
+from xform.lax.shapes import convert, full
+from xform.lax.special import bessel_i0e
+from xform.lax.special.sinc import sinc_p
 from xform.numpy.promotion import (
     SCALARS,
     array_of,
@@ -126,13 +129,9 @@ def host_sinc(x: Any) -> Any:
 
 
 def sinc(x: Any) -> Any:
-    """Elementwise sin(pi x) / (pi x), 1 at 0; derivatives at 0 are right up to the fourth."""
+    """Elementwise sin(pi x) / (pi x), 1 at 0."""
     (x,) = inexact_arrays("sinc", x)
-    t = x * constant(x, np.pi)
-    near = ar.abs_p.bind(t) < 1e-3
-    series = 1 - t * t / 6 * (1 - t * t / 20)
-    safe = choose(near, constant(t, 1), t)
-    return choose(near, series, tr.sin_p.bind(safe) / safe)
+    return sinc_p.bind(x * constant(x, np.pi), order=0)
 
 
 def positive(x: Any) -> Any:
@@ -192,14 +191,6 @@ def imag(x: Any) -> Any:
     """Imaginary part."""
     x = array(operand("imag", x))
     return ar.imag_p.bind(x) if is_complex(x) else full(x.shape, 0, x.dtype)
-
-
-def trunc(x: Any) -> Any:
-    """Integer part."""
-    (x,) = real_arrays("trunc", *promote("trunc", x))
-    if not is_floating(x):
-        return array(x)
-    return choose(cp.lt_p.bind(x, constant(x, 0)), rd.ceil_p.bind(x), rd.floor_p.bind(x))
 
 
 def round_half_even(x: Any) -> Any:
@@ -277,22 +268,9 @@ def spacing(x: Any) -> Any:
 
 
 def i0(x: Any) -> Any:
-    """Modified Bessel function of order 0: the mean of exp(x cos(t)) over a period.
-
-    The trapezoidal rule converges exponentially for it; the relative error of n points is about exp(-n**2 / (2 x)),
-    which for n = 256 is below rounding wherever the function is finite. L. Trefethen and J. Weideman, SIAM Review 56
-    (2014), 385-458, doi:10.1137/130932132.
-    """
+    """Modified Bessel function of order 0."""
     (x,) = real_arrays("i0", *promote_inexact("i0", x))
-    size = ar.abs_p.bind(x)
-    # The cosines from 1 to 0; all but these two occur four times in a period, twice with each sign.
-    cosines = np.cos(2 * np.pi * np.arange(65) / 256)
-    weights = np.where((cosines == 1) | (np.arange(65) == 64), 2, 4) / 256
-    spread = reshape(size, (*size.shape, 1))
-    terms = tr.exp_p.bind(spread * (cosines - 1).astype(x.dtype)) + tr.exp_p.bind(
-        spread * (-cosines - 1).astype(x.dtype)
-    )
-    return tr.exp_p.bind(size) * (terms * (weights / 2).astype(x.dtype)).sum(-1)
+    return tr.exp_p.bind(ar.abs_p.bind(x)) * bessel_i0e(x)
 
 
 def bitwise_count(x: Any) -> Any:
@@ -376,13 +354,7 @@ def floor_divide(x: Any, y: Any) -> Any:
     x, y = _real_pair("floor_divide", x, y)
     if not is_floating(x):
         return _integer_divmod(x, y, never_zero)[0]
-    # As NumPy: subtract the remainder first, so that the quotient is an integer but for rounding.
-    rest = ar.rem_p.bind(x, y)
-    quotient = (x - rest) / y
-    quotient = choose((rest != 0) & ((rest < 0) != (y < 0)), quotient - 1, quotient)
-    ratio = x / y
-    quotient = choose(quotient == 0, ratio * 0, quotient)  # for the sign of zero
-    return round_half_even(choose(y == 0, ratio, quotient))
+    return pairs.floor_divide_p.bind(x, y)
 
 
 def remainder(x: Any, y: Any) -> Any:
@@ -455,29 +427,16 @@ def float_power(x: Any, y: Any) -> Any:
     return tr.pow_p.bind(*(to_dtype("float_power", v, np.promote_types(wide, dtype_of(v))) for v in (x, y)))
 
 
-def _ignoring_nan(name: str, p: Primitive) -> Any:
+def _ignoring_nan(name: str, p: Primitive, of_integers: Primitive) -> Any:
     def function(x: Any, y: Any) -> Any:
         x, y = pair(name, x, y)
-        out = p.bind(x, y)
-        return choose(isnan(x), y, choose(isnan(y), x, out)) if is_inexact(x) else out
+        return (p if is_inexact(x) else of_integers).bind(x, y)
 
     return function
 
 
-fmax = _ignoring_nan("fmax", ar.max_p)
-fmin = _ignoring_nan("fmin", ar.min_p)
-
-
-def hypot(x: Any, y: Any) -> Any:
-    """sqrt(x**2 + y**2), scaled so that the squares don't overflow."""
-    x, y = real_arrays("hypot", x, y)
-    swap = ar.abs_p.bind(x) > ar.abs_p.bind(y)
-    large, small = choose(swap, x, y), choose(swap, y, x)  # signed: |x| has no second derivative at 0, but hypot has
-    large_is_safe = (large != 0) & isfinite(large)
-    safe = choose(large_is_safe, large, constant(large, 1))
-    ratio = choose(large_is_safe, small, constant(large, 0)) / safe
-    out = ar.abs_p.bind(safe) * pw.sqrt_p.bind(1 + ratio * ratio)
-    return choose(large_is_safe, out, choose(isinf(x) | isinf(y), constant(x, np.inf), ar.abs_p.bind(x + y)))
+fmax = _ignoring_nan("fmax", pairs.fmax_p, ar.max_p)
+fmin = _ignoring_nan("fmin", pairs.fmin_p, ar.min_p)
 
 
 def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:

@@ -26,6 +26,7 @@ from xform.numpy.joining import concatenate
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
+    axis_or_none,
     broadcast_shapes_of,
     canonical_axes,
     canonical_axis,
@@ -251,10 +252,10 @@ class ufunc(metaclass=_UfuncType):
         self.__name__: str = name if name is not None else getattr(func, "__name__", "ufunc")
         self._methods = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: Any, out: None = None, **keywords: Any) -> Any:
         """Apply to arrays, with broadcasting."""
-        if not (out is where is None):
-            return with_keywords(self, self.__name__, out, where, None, *args)
+        if keywords or out is not None:
+            return with_keywords(self, self.__name__, out, keywords, *args)
         if len(args) != self.nin:
             raise TypeError(f"numpy.{self.__name__} takes {self.nin} arguments, got {len(args)}")
         return self._call(*args)
@@ -277,9 +278,9 @@ class ufunc(metaclass=_UfuncType):
             return self._methods["accumulate"](a, axis, dtype, out)
         return accumulate(self, a, axis, dtype, out)
 
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: Any, B: Any, /, **keywords: Any) -> Any:
         """Apply to all pairs of elements of two arrays."""
-        return outer(self, A, B)
+        return outer(self, A, B, **keywords)
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
         """A copy changed at indices, one after the other; arrays are immutable, so pass ``inplace=False``."""
@@ -321,7 +322,7 @@ def reduce(
     mask = None if where is None else mask_of(name, where, a)
     if dtype is not None:
         a = a.astype(dtype)
-    axes = canonical_axes(name, axis, a)
+    axes = canonical_axes(name, axis_or_none(axis, a), a)
     start = function.identity if initial is None else initial
     if mask is not None and start is None:
         raise ValueError(
@@ -360,7 +361,7 @@ def _result_dtype(function: Any, a: Array) -> Any:
     """The dtype of ``function(a, a)``, in which elements are combined."""
     from xform.api.inspection import eval_shape
 
-    return eval_shape(lambda x: function(x, x), a.aval.update(shape=(1,))).dtype
+    return eval_shape(lambda x: function(x, x), a.aval).dtype
 
 
 def _fold(function: Any, rows: Array, start: Any, mask: Any = None) -> Array:
@@ -381,6 +382,14 @@ def _fold(function: Any, rows: Array, start: Any, mask: Any = None) -> Array:
     return scan(step, first, (rows, mask))[0]
 
 
+def _not_of_a_number(name: str, a: Any) -> Array:
+    """The array; TypeError if it has rank 0."""
+    a = array_of(name, a)
+    if not a.ndim:
+        raise TypeError(f"numpy.{name}: cannot {name.rpartition('.')[2]} on a scalar, got {shown(a)}")
+    return a
+
+
 @api_boundary
 def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
     """Combine the elements along an axis up to each one."""
@@ -389,7 +398,7 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
     a = array_of(name, a)
     if dtype is not None:
         a = a.astype(dtype)
-    axis = canonical_axis(name, axis, a)
+    axis = canonical_axis(name, axis, _not_of_a_number(name, a))
     dtype = _result_dtype(function, a)
     rows = manipulation.moveaxis(a, axis, 0)
     first = rows[:1].astype(dtype)
@@ -405,11 +414,11 @@ def accumulate(function: Any, a: Any, axis: int = 0, dtype: Any = None, out: Non
 
 
 @api_boundary
-def outer(function: Any, A: Any, B: Any) -> Any:
+def outer(function: Any, A: Any, B: Any, /, **keywords: Any) -> Any:
     """Apply to all pairs of elements."""
     name = f"{function.__name__}.outer"
     A, B = array_of(name, A, "A"), array_of(name, B, "B")
-    return function(manipulation.reshape(A, A.shape + (1,) * B.ndim), B)
+    return function(manipulation.reshape(A, A.shape + (1,) * B.ndim), B, **keywords)
 
 
 @api_boundary
@@ -448,7 +457,7 @@ def reduceat(function: Any, a: Any, indices: Any, axis: int = 0, dtype: Any = No
     name = _binary(function, "reduceat")
     no_out(name, out)
     a = array_of(name, a)
-    d = canonical_axis(name, axis, a)
+    d = canonical_axis(name, axis, _not_of_a_number(name, a))
     if dtype is None and function.__name__ in ("add", "multiply"):
         dtype = sum_dtype(a.dtype)
     n = a.shape[d]
@@ -523,7 +532,7 @@ def _reduction(function: Any, reduction: Callable[..., Any]) -> Callable[..., An
 
 def _cumulation(function: Any, cumulation: Callable[..., Any]) -> Callable[..., Any]:
     def accumulate(a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
-        return cumulation(a, axis, dtype, out)
+        return cumulation(_not_of_a_number(f"{function.__name__}.accumulate", a), axis, dtype, out)
 
     return _named(accumulate, function)
 

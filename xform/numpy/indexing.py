@@ -26,7 +26,7 @@ from xform.lax.shapes import broadcast_in_dim_p, reshape, rev_p, squeeze_p
 from xform.lax.slicing import static_slice
 from xform.numpy.fast import ANY, INTEGERS, optional, short_way
 from xform.numpy.index_plans import ARRAY, INT, NEW, SCALAR, SLICE, Item, holds_tracer, in_bounds, parse, plan_of
-from xform.numpy.promotion import array_of, canonical_axis, is_concrete, no_out, shown
+from xform.numpy.promotion import array_of, axis_or_none, canonical_axis, is_concrete, no_out, shown
 
 BASIC = (int, slice, type(None), type(Ellipsis))
 
@@ -310,7 +310,7 @@ def take(
     """
     no_out("take", out)
     a, indices = array_of("take", a), _indices("take", indices)
-    if axis is None:
+    if axis_or_none(axis, a) is None:
         a, axis = reshape(a, (a.size,)), 0
     axis = canonical_axis("take", axis, a)
     flags: dict[str, Any] = dict(unique_indices=unique_indices, indices_are_sorted=indices_are_sorted)

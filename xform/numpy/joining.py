@@ -26,6 +26,7 @@ from xform.numpy.promotion import (
     ShapeError,
     array_of,
     arrays_of,
+    axis_or_none,
     canonical_axis,
     cast_all,
     concrete,
@@ -223,7 +224,7 @@ def repeat(
     if out_sharding is not None:
         raise NotImplementedError("numpy.repeat: out_sharding is not supported yet")
     a = array_of("repeat", a)
-    if axis is None:
+    if axis_or_none(axis, a) is None:
         a, axis = manipulation.ravel(a), 0
     axis = canonical_axis("repeat", axis, a)
     n = a.shape[axis]

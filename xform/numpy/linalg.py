@@ -23,6 +23,7 @@ from xform.lax.linalg.matrices import check_subset, hermitian_part
 from xform.lax.linalg.solve import solve as _solve
 from xform.lax.shapes import reshape_p
 from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
+from xform.numpy.einstein import einsum
 from xform.numpy.elementwise import where
 from xform.numpy.fast import INEXACT, WIDE, same, several, short_way
 from xform.numpy.norms import (
@@ -50,6 +51,7 @@ from xform.numpy.promotion import (
     promote_inexact,
     shown,
 )
+from xform.numpy.special_matrices import eye
 
 __all__ = [
     "LinAlgError",
@@ -200,8 +202,8 @@ def _host_lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
     x, residuals, rank, s = np.linalg.lstsq(a, b, rcond)
     if not residuals.size:
         rest = b - a @ x
-        residuals = (rest * rest.conj()).real.sum(0)
-    return x, residuals if b.ndim > 1 else np.sum(residuals), np.int64(rank), s
+        residuals = np.atleast_1d((rest * rest.conj()).real.sum(0))
+    return x, residuals, np.int64(rank), s
 
 
 @short_way(_host_lstsq, "fdFD", same("fdFD"), plain="rcond")
@@ -225,8 +227,8 @@ def lstsq(
     Returns
     -------
     x : array (n,), or (n, k)
-    residuals : array () or (k,)
-        Squared lengths of ``b - a @ x``.
+    residuals : array (1,), or (k,)
+        Squared lengths of ``b - a @ x``; (0,) where they are left out.
     rank : int array ()
     s : array (min(m, n),)
         The singular values of `a`.
@@ -242,7 +244,7 @@ def lstsq(
     x = matmul(pinv(a, rcond), b)
     (s,) = svd_p.bind(a, full_matrices=False, vectors=False)
     rank = reductions.sum(s > rcond * reductions.max(s, initial=0))
-    residuals = reductions.sum(squared_modulus(b - matmul(a, x)), 0)
+    residuals = manipulation.atleast_1d(reductions.sum(squared_modulus(b - matmul(a, x)), 0))
     if numpy_resid and (m <= n or int(rank) < n):
         residuals = creation.empty((0,), residuals.dtype)
     return x, residuals, rank, s
@@ -499,7 +501,7 @@ def matrix_power(a: Any, n: int) -> Array:
     if n < 0:
         a, n = inv(a), -n
     if n == 0:
-        return manipulation.broadcast_to(creation.eye(a.shape[-1], dtype=a.dtype), a.shape)
+        return manipulation.broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape)
     out = None
     while n:
         if n % 2:
@@ -532,7 +534,7 @@ def multi_dot(arrays: Sequence[Any], *, out: None = None, precision: Any = None)
     terms[0], terms[-1] = terms[0][2 - arrays[0].ndim :], terms[-1][: arrays[-1].ndim]
     kept = ([0] if arrays[0].ndim == 2 else []) + ([len(arrays)] if arrays[-1].ndim == 2 else [])
     operands = [x for pair in zip(arrays, terms, strict=True) for x in pair]
-    return products.einsum(*operands, kept, optimize="optimal", precision=precision)
+    return einsum(*operands, kept, optimize="optimal", precision=precision)
 
 
 @api_boundary

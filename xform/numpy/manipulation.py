@@ -25,6 +25,7 @@ from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
+    axis_or_none,
     broadcast_shapes_of,
     canonical_axes,
     canonical_axis,
@@ -142,6 +143,7 @@ def resize(a: Any, new_shape: Any) -> Array:
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Without axes of length 1: all, or those given, which must have it."""
     a = array_of("squeeze", a)
+    axis = axis_or_none(axis, a)
     axes = [d for d, n in enumerate(a.shape) if n == 1] if axis is None else canonical_axes("squeeze", axis, a)
     if any(a.shape[d] != 1 for d in axes):
         raise ValueError(

@@ -17,7 +17,7 @@ from xform.lax import reductions as rd
 from xform.lax.comparison import select_n_p
 from xform.numpy import ufuncs
 from xform.numpy.fast import INEXACT, REAL, WIDE, short_way
-from xform.numpy.promotion import array_of, is_concrete, shown
+from xform.numpy.promotion import array_of, axis_or_none, is_concrete, shown
 from xform.numpy.reductions import (
     any,
     argmax,
@@ -140,7 +140,7 @@ def nanmean(
 ) -> Array:
     """`mean` of what is not NaN."""
     a, valid = _valid("nanmean", a, where)
-    return mean(a, axis, dtype, out, keepdims, where=valid)
+    return mean(a, axis_or_none(axis, a), dtype, out, keepdims, where=valid)
 
 
 @short_way(host_variance, "fd", plain="axis ddof keepdims", unless_nan=True)
@@ -172,6 +172,7 @@ def _variance_without_nan(
 ) -> Array:  # fmt: skip
     ddof = ddof if correction is None else correction
     a, valid = _valid(name, a, where)
+    axis = axis_or_none(axis, a)
     if not dtypes.issubdtype(a.dtype, np.inexact):
         return variance(name, a, axis, dtype, out, ddof, keepdims, where, mean, None, root)
     filled = select_n_p.bind(valid, a.dtype.type(0), a)  # so that no NaN spoils the derivative

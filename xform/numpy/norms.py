@@ -173,11 +173,12 @@ def cond(x: Any, p: Any = None) -> Array:
         raise MatrixShapeError(f"numpy.linalg.cond: an empty matrix has no condition number, got {shown(x)}")
     if p in (None, 2, -2):
         s = svdvals(x)
-        out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        largest, smallest = reductions.max(s, -1), reductions.min(s, -1)
+        out = smallest / largest if p == -2 else largest / smallest
     else:
         out = norm(x, p, (-2, -1)) * norm(inv_p.bind(x), p, (-2, -1))
-    missing = reductions.any(ufuncs.isnan(x), (-2, -1))
-    return where(ufuncs.isnan(out) & ~missing, np.inf, out)
+    # Without a NaN among the elements the one of 0 / 0 is an infinity.
+    return ufuncs.fmin(out, where(reductions.any(ufuncs.isnan(x), (-2, -1)), np.nan, np.inf))
 
 
 @short_way(np.linalg.matrix_rank, INEXACT)

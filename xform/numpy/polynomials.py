@@ -15,7 +15,7 @@ from xform.lax.control_flow import scan
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.numpy import manipulation, ufuncs
-from xform.numpy.creation import ones, vander, zeros
+from xform.numpy.creation import ones, zeros
 from xform.numpy.diagonals import diag
 from xform.numpy.elementwise import where
 from xform.numpy.fast import optional, same, short_way
@@ -23,6 +23,7 @@ from xform.numpy.joining import concatenate
 from xform.numpy.numerics import convolve
 from xform.numpy.products import dot, outer
 from xform.numpy.promotion import array_of, concrete, is_concrete, promote, promote_inexact, shown, strong
+from xform.numpy.special_matrices import vander
 
 
 def _vectors(name: str, *args: Any) -> list[Array]:

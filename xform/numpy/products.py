@@ -1,6 +1,6 @@
-"""Products that sum over axes: dot, matmul, einsum and their kin; all are one or more `dot_general`.
+"""Products that sum over axes: dot, matmul and their kin; all are one `dot_general`.
 
-May import: `numpy.promotion`, `numpy.manipulation`, `numpy.reductions`, `xform.lax`; opt_einsum within `einsum`.
+May import: `numpy.promotion`, `numpy.manipulation`, `numpy.ufuncs`, `xform.lax`.
 """
 
 import functools
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from xform.backends.numpy import quiet_begin, quiet_end
+from xform.backends.numpy import QUIET, quiet_end, set_state
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
-from xform.lax.dot import dot_general, dot_general_p
+from xform.lax.dot import dot_general_p
 from xform.lax.precision import canonical_precision
 from xform.lax.shapes import broadcast_in_dim, convert, transpose_p
-from xform.numpy import diagonals, manipulation, reductions, ufuncs
-from xform.numpy.fast import REFUSALS, WIDE, optional, same, short_way
+from xform.numpy import manipulation, ufuncs
+from xform.numpy.fast import REFUSALS, WIDE, dtype_of_keywords, same, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -29,13 +29,12 @@ from xform.numpy.promotion import (
     is_several,
     known_integer,
     no_out,
-    numpy_only,
     promote,
     shown,
 )
 
 
-def _operands(name: str, *args: Any) -> list[Array]:
+def promoted_arrays(name: str, *args: Any) -> list[Array]:
     return [x if isinstance(x, Array) else array_of(name, x) for x in promote(name, *args)]
 
 
@@ -52,7 +51,7 @@ def _dot(
     )
 
 
-def _no_sharding(name: str, out_sharding: Any) -> None:
+def no_sharding(name: str, out_sharding: Any) -> None:
     if out_sharding is not None:
         raise NotImplementedError(f"numpy.{name}: out_sharding is not supported yet")
 
@@ -73,7 +72,7 @@ def _host(function: Any, a: Any, b: Any) -> Any:
     x, y = a._host, b._host
     if x is None or y is None or x.dtype is not y.dtype or x.dtype.char not in WIDE or a._weak or b._weak:
         return None
-    token = quiet_begin()
+    token = set_state(QUIET)
     try:
         return ArrayImpl(function(x, y))
     except REFUSALS:
@@ -105,8 +104,8 @@ def dot(
             return result
     try:
         no_out("dot", out)
-        _no_sharding("dot", out_sharding)
-        a, b = _operands("dot", a, b)
+        no_sharding("dot", out_sharding)
+        a, b = promoted_arrays("dot", a, b)
         if not a.ndim or not b.ndim:
             contract: Any = ((), ())
         else:
@@ -120,11 +119,10 @@ def dot(
         raise
 
 
-def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: Any, dtype: Any) -> Array:
+def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: Any, keywords: dict[str, Any]) -> Array:
     """A product called with keywords of NumPy's: the axes that it works on, and the dtype it computes in."""
-    no_out(name, out)
+    wanted = dtype_of_keywords(name, out, keywords)
     arrays = [array_of(name, x1, "x1"), array_of(name, x2, "x2")]
-    wanted = dtype_argument(name, dtype)
     if wanted is not None:
         arrays = cast_all(name, arrays, wanted, "same_kind")
     if axes is None:
@@ -137,8 +135,8 @@ def _with_keywords(name: str, function: Any, x1: Any, x2: Any, out: Any, axes: A
 
 
 def matmul(
-    a: Any, b: Any, out: None = None, *, axes: Any = None, dtype: Any = None, precision: Any = None,
-    preferred_element_type: Any = None, out_sharding: Any = None,
+    a: Any, b: Any, out: None = None, *, axes: Any = None, precision: Any = None, preferred_element_type: Any = None,
+    out_sharding: Any = None, **keywords: Any,
 ) -> Array:  # fmt: skip
     """Matrix product over the last two axes, broadcast over the others; vectors are rows left, columns right.
 
@@ -146,11 +144,10 @@ def matmul(
     ----------
     axes : list of pairs, optional
         The axes of the matrices in `a`, in `b`, and in the result, instead of the last ones.
-    dtype : dtype, optional
-        What `a` and `b` are converted to.
     precision, preferred_element_type : as for `dot`
+    keywords : those of ufuncs; `dtype` is what `a` and `b` are converted to
     """
-    plain = out is axes is dtype is None
+    plain = out is axes is None and not keywords
     if plain and type(a) is type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
         result = _host(np.matmul, a, b)
         if result is not None:
@@ -158,9 +155,9 @@ def matmul(
     try:
         if not plain:
             function = functools.partial(matmul, precision=precision, preferred_element_type=preferred_element_type)
-            return _with_keywords("matmul", function, a, b, out, axes, dtype)
-        _no_sharding("matmul", out_sharding)
-        a, b = _operands("matmul", a, b)
+            return _with_keywords("matmul", function, a, b, out, axes, keywords)
+        no_sharding("matmul", out_sharding)
+        a, b = promoted_arrays("matmul", a, b)
         return _matmul("matmul", a, b, precision, preferred_element_type)
     except Exception as error:
         error.__traceback__ = filtered_traceback(error.__traceback__)
@@ -195,7 +192,7 @@ def _matmul(name: str, a: Array, b: Array, precision: Any = None, preferred: Any
     out += [("row", 0)] * rows + [("column", 0)] * columns
     a, labels_a = _drop_units(a, labels_a)
     b, labels_b = _drop_units(b, labels_b)
-    return _contraction(labels_a, labels_b, out)(
+    return contraction(labels_a, labels_b, out)(
         a, b, canonical_precision(precision), dtype_argument(name, preferred), None
     )
 
@@ -205,7 +202,7 @@ def _drop_units(x: Array, labels: list[Any]) -> tuple[Array, list[Any]]:
     return manipulation.reshape(x, tuple(x.shape[d] for d in kept)), [labels[d] for d in kept]
 
 
-def _contraction(labels_a: Sequence[Any], labels_b: Sequence[Any], out: Sequence[Any]) -> Callable[..., Array]:
+def contraction(labels_a: Sequence[Any], labels_b: Sequence[Any], out: Sequence[Any]) -> Callable[..., Array]:
     """The product of two arrays whose axes have labels (none twice), summed over common labels that `out` lacks.
 
     Returns a function of both arrays, the precision, the preferred type and a replacement of `dot_general`.
@@ -213,7 +210,7 @@ def _contraction(labels_a: Sequence[Any], labels_b: Sequence[Any], out: Sequence
     batch = [x for x in labels_a if x in labels_b and x in out]
     free_a, free_b = ([x for x in labels if x not in batch and x in out] for labels in (labels_a, labels_b))
     if free_a and free_b and list(out) == [*batch, *free_b, *free_a]:  # so that nothing is to be transposed
-        exchanged = _contraction(labels_b, labels_a, out)
+        exchanged = contraction(labels_b, labels_a, out)
         return lambda a, b, *options: exchanged(b, a, *options)
     summed = [x for x in labels_a if x in labels_b and x not in out]
     contract = tuple(tuple(s.index(x) for x in summed) for s in (labels_a, labels_b))
@@ -255,21 +252,21 @@ def _elementwise(
 @short_way(np.vdot, WIDE, same(WIDE))
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of conj(a) * b over all elements."""
-    a, b = (manipulation.ravel(x) for x in _operands("vdot", a, b))
+    a, b = (manipulation.ravel(x) for x in promoted_arrays("vdot", a, b))
     return dot(_conj(a), b, precision=precision, preferred_element_type=preferred_element_type)
 
 
 @api_boundary
 def vecdot(
     x1: Any, x2: Any, /, out: None = None, *, axis: int = -1, keepdims: bool = False, axes: Any = None,
-    dtype: Any = None, precision: Any = None, preferred_element_type: Any = None,
+    precision: Any = None, preferred_element_type: Any = None, **keywords: Any,
 ) -> Array:  # fmt: skip
     """Sum of conj(x1) * x2 along an axis (or along the two that `axes` names), broadcast over the others."""
-    if not (out is axes is dtype is None):
+    if keywords or not (out is axes is None):
         options = {"precision": precision, "preferred_element_type": preferred_element_type}
         function = functools.partial(vecdot, axis=axis, keepdims=keepdims, **options)
-        return _with_keywords("vecdot", function, x1, x2, out, axes, dtype)
-    x1, x2 = _operands("vecdot", x1, x2)
+        return _with_keywords("vecdot", function, x1, x2, out, axes, keywords)
+    x1, x2 = promoted_arrays("vecdot", x1, x2)
     if not x1.ndim or not x2.ndim:
         raise ShapeError(f"numpy.vecdot: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
     x1, x2 = (manipulation.moveaxis(x, canonical_axis("vecdot", axis, x), -1) for x in (x1, x2))
@@ -281,11 +278,11 @@ def vecdot(
 
 
 @api_boundary
-def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: Any = None) -> Array:
+def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, **keywords: Any) -> Array:
     """Products of matrices with vectors, broadcast over the leading axes."""
-    if not (out is axes is dtype is None):
-        return _with_keywords("matvec", matvec, x1, x2, out, axes, dtype)
-    x1, x2 = _operands("matvec", x1, x2)
+    if keywords or not (out is axes is None):
+        return _with_keywords("matvec", matvec, x1, x2, out, axes, keywords)
+    x1, x2 = promoted_arrays("matvec", x1, x2)
     if x1.ndim < 2 or not x2.ndim:
         raise ShapeError(f"numpy.matvec: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
     if x1.shape[-1] != x2.shape[-1]:
@@ -294,11 +291,11 @@ def matvec(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: An
 
 
 @api_boundary
-def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: Any = None) -> Array:
+def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, **keywords: Any) -> Array:
     """Products of conjugated vectors with matrices, broadcast over the leading axes."""
-    if not (out is axes is dtype is None):
-        return _with_keywords("vecmat", vecmat, x1, x2, out, axes, dtype)
-    x1, x2 = _operands("vecmat", x1, x2)
+    if keywords or not (out is axes is None):
+        return _with_keywords("vecmat", vecmat, x1, x2, out, axes, keywords)
+    x1, x2 = promoted_arrays("vecmat", x1, x2)
     if not x1.ndim or x2.ndim < 2:
         raise ShapeError(f"numpy.vecmat: an operand does not have enough dimensions, got {shown(x1)} and {shown(x2)}")
     if x1.shape[-1] != x2.shape[-2]:
@@ -309,7 +306,7 @@ def vecmat(x1: Any, x2: Any, /, out: None = None, *, axes: Any = None, dtype: An
 @short_way(np.inner, WIDE, same(WIDE))
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum over the last axes of both."""
-    a, b = _operands("inner", a, b)
+    a, b = promoted_arrays("inner", a, b)
     if not a.ndim or not b.ndim:
         return a * b
     if a.shape[-1] != b.shape[-1]:
@@ -337,8 +334,8 @@ def tensordot(
     out_sharding: Any = None,
 ) -> Array:
     """Sum over so many last axes of `a` and first axes of `b`, or over two lists of axes."""
-    _no_sharding("tensordot", out_sharding)
-    a, b = _operands("tensordot", a, b)
+    no_sharding("tensordot", out_sharding)
+    a, b = promoted_arrays("tensordot", a, b)
     if is_several(axes):
         if len(axes) != 2:
             raise ValueError(f"numpy.tensordot: axes must be a number or a pair of (lists of) axes, got {axes!r}")
@@ -361,7 +358,7 @@ def tensordot(
 @api_boundary
 def kron(a: Any, b: Any) -> Array:
     """Kronecker product: `b` times each element of `a`, in blocks."""
-    a, b = _operands("kron", a, b)
+    a, b = promoted_arrays("kron", a, b)
     n = max(a.ndim, b.ndim)
     lengths = [(1,) * (n - x.ndim) + x.shape for x in (a, b)]
     pairs = tuple(zip(*lengths, strict=True))
@@ -381,7 +378,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """Cross product of vectors of 3 components, or of 2: those of a plane; two of these give the third component."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = _operands("cross", a, b)
+    a, b = promoted_arrays("cross", a, b)
     if not a.ndim or not b.ndim:
         raise ShapeError(f"numpy.cross: arguments must have at least one axis, got {shown(a)} and {shown(b)}")
     a = manipulation.moveaxis(a, canonical_axis("cross", axisa, a, "axisa"), -1)
@@ -402,252 +399,3 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
     out = stack(manipulation.broadcast_arrays(first, second, third), -1)
     return manipulation.moveaxis(out, -1, canonical_axis("cross", axisc, out, "axisc"))
-
-
-# ---- Einstein's convention ---------------------------------------------------------------------------------
-
-
-def _small_einsum(subscripts: str, *operands: Any) -> Any:
-    if sum([np.size(x) for x in operands]) > 200:
-        raise ValueError
-    return np.einsum(subscripts, *operands)
-
-
-@short_way(_small_einsum, optional(""), "dDl", optional(same("dDl")))
-def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None, dtype: Any = None, order: Any = "K", casting: str = "safe",
-    optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None, _dot_general: Any = None,
-    out_sharding: Any = None,
-) -> Array:  # fmt: skip
-    """Sums of products by Einstein's convention: ``einsum("ij,jk->ik", a, b)``.
-
-    Parameters
-    ----------
-    subscripts : str, then the operands; or operands and lists of their labels in turn, and the result's labels
-    optimize : bool, str or list of pairs
-        How opt_einsum (D. Smith and J. Gray, 2018, doi:10.21105/joss.00753) chooses the order of three and more
-        operands; False: from left to right.
-    dtype : dtype, optional
-        What the operands are cast to, as far as `casting` allows.
-    precision, preferred_element_type : as for `dot`
-
-    Examples
-    --------
-    >>> import xform.numpy as xnp
-    >>> a = xnp.arange(6.0).reshape(2, 3)
-    >>> xnp.einsum("ij,kj->ik", a, a).tolist()
-    [[5.0, 14.0], [14.0, 50.0]]
-    >>> float(xnp.einsum("ii", xnp.eye(3)))
-    3.0
-    """
-    no_out("einsum", out)
-    numpy_only("einsum", order)
-    _no_sharding("einsum", out_sharding)
-    text, arrays = _einsum_arguments("einsum", subscripts, operands)
-    preferred = dtype_argument("einsum", preferred_element_type)
-    wanted = dtype_argument("einsum", dtype)
-    if wanted is not None:
-        arrays = cast_all("einsum", [array_of("einsum", a) for a in arrays], wanted, casting)
-    arrays = _operands("einsum", *arrays) if arrays else []
-    precision = canonical_precision(precision) if _dot_general is None else precision
-    options = (precision, preferred, None if _dot_general is dot_general else _dot_general)
-    for positions, step in _steps(text, tuple(a.shape for a in arrays), _frozen(optimize)):
-        group = [arrays.pop(p) for p in positions][::-1]
-        arrays.append(step(group, options))
-    (result,) = arrays
-    return result if preferred is None else convert(result, preferred)
-
-
-def _einsum_arguments(name: str, subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """The string form of the arguments."""
-    if isinstance(subscripts, str):
-        return subscripts.replace(" ", ""), list(operands)
-    everything = [subscripts, *operands]
-    arrays, lists = everything[0 : len(everything) // 2 * 2 : 2], everything[1::2]
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    used = sorted(
-        {x for labels in [*lists, *everything[len(everything) // 2 * 2 :]] for x in labels if x is not Ellipsis}
-    )
-    if len(used) > len(letters):
-        raise ValueError(f"numpy.{name}: at most {len(letters)} labels, got {len(used)}")
-    text = {x: letters[i] for i, x in enumerate(used)} | {Ellipsis: "..."}
-    out = ",".join("".join(text[x] for x in labels) for labels in lists)
-    if len(everything) % 2:
-        out += "->" + "".join(text[x] for x in everything[-1])
-    return out, arrays
-
-
-@functools.lru_cache(1024)
-def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[list[str], str]:
-    """The labels of the operands and of the result, with ellipses written out."""
-    left, arrow, output = text.partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(shapes):
-        raise ValueError(f"numpy.einsum: {text!r} has {len(inputs)} operands, the call {len(shapes)}")
-    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in text]
-    longest = 0
-    for labels, shape in zip(inputs, shapes, strict=True):
-        named = len(labels.replace("...", ""))
-        if "..." in labels:
-            longest = max(longest, len(shape) - named)
-        if named > len(shape) or ("..." not in labels and named != len(shape)):
-            raise ShapeError(f"numpy.einsum: {labels!r} of {text!r} doesn't fit an operand of shape {shape}")
-    dots = "".join(free[:longest])
-    full = []
-    for labels, shape in zip(inputs, shapes, strict=True):
-        n = len(shape) - len(labels.replace("...", ""))
-        full.append(labels.replace("...", dots[longest - n :] if n else ""))
-    if arrow:
-        result = output.replace("...", dots)
-    else:
-        everything = "".join(x.replace("...", "") for x in inputs)
-        result = dots + "".join(sorted(c for c in set(everything) if everything.count(c) == 1))
-    known = set("".join(full))
-    if not all(c.isalpha() for c in known) or not set(result) <= known or len(set(result)) != len(result):
-        raise ValueError(
-            f"numpy.einsum: {text!r} is no valid pattern: the result's labels are letters of the operands, each once"
-        )
-    return full, result
-
-
-def _frozen(optimize: Any) -> Any:
-    if isinstance(optimize, list | tuple):
-        return tuple(tuple(p) if not isinstance(p, str) else p for p in optimize)
-    return optimize
-
-
-@functools.lru_cache(1024)
-def _path(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> list[tuple[int, ...]]:
-    """Which operands to contract one after the other."""
-    n = len(shapes)
-    if n <= 2:
-        return [tuple(range(n))]
-    if optimize is False:
-        return [(0, 1), *[(0, n - 2 - i) for i in range(n - 2)]]
-    if isinstance(optimize, tuple):
-        return [tuple(p) for p in optimize if not isinstance(p, str)]
-    import opt_einsum
-
-    found, _ = opt_einsum.contract_path(text, *shapes, shapes=True, optimize="auto" if optimize is True else optimize)
-    return [tuple(p) for p in found]
-
-
-# A plan is a list of steps; what they do with labels is decided when the plan is made, and kept with it.
-
-Labels = str
-Shape = tuple[int, ...]
-Step = Callable[[list[Array], Any], Array]
-
-
-@functools.lru_cache(1024)
-def _steps(text: str, shapes: tuple[Shape, ...], optimize: Any) -> list[tuple[list[int], Step]]:
-    """Which operands (in descending order of their positions) to replace by one, and how."""
-    inputs, output = _parse(text, shapes)
-    sizes: dict[str, int] = {}
-    for labels, shape in zip(inputs, shapes, strict=True):
-        for label, n in zip(labels, shape, strict=True):
-            known = sizes.setdefault(label, n)
-            if n != known and 1 not in (n, known):
-                raise ShapeError(f"numpy.einsum: label {label!r} of {text!r} has lengths {known} and {n}")
-            sizes[label] = known if n == 1 else n
-    todo = list(zip(inputs, shapes, strict=True))
-    out: list[tuple[list[int], Step]] = []
-    for positions in _path(",".join(inputs) + "->" + output, shapes, optimize):
-        positions = tuple(sorted(positions))
-        while len(positions) > 2:  # a path may name more than two: the last two first
-            positions, pair = positions[:-2], positions[-2:]
-            positions = (*positions, _add_step(out, todo, pair, output))
-        _add_step(out, todo, positions, output)
-    return out
-
-
-def _add_step(out: Any, todo: list[Any], positions: Sequence[int], output: str) -> int:
-    """Plan one contraction; returns the position of its result."""
-    places = sorted(positions, reverse=True)
-    group = [todo.pop(p) for p in places][::-1]
-    wanted = {x for labels, _ in todo for x in labels} | set(output)
-    last = output if not todo else None
-    if len(group) == 1:
-        labels, shape, function = _reduce_plan(group[0], wanted, last)
-        step: Step = lambda arrays, options: function(arrays[0])  # noqa: E731
-    else:
-        labels, shape, step = _pair_plan(group[0], group[1], wanted, last)
-    todo.append((labels, shape))
-    out.append((places, step))
-    return len(todo) - 1
-
-
-def _reduce_plan(x: tuple[Labels, Shape], wanted: set[str], out: str | None) -> tuple[Labels, Shape, Any]:
-    """Repeated labels are diagonals; labels that nobody wants are summed."""
-    labels, shape = x
-    diagonal_axes = []
-    for label in dict.fromkeys(labels):
-        while labels.count(label) > 1:
-            i = labels.index(label)
-            j = labels.index(label, i + 1)
-            diagonal_axes.append((i, j))
-            n = shape[i]
-            labels = labels[:i] + labels[i + 1 : j] + labels[j + 1 :] + label
-            shape = (*shape[:i], *shape[i + 1 : j], *shape[j + 1 :], n)
-    gone = tuple(d for d, label in enumerate(labels) if label not in wanted)
-    shape = tuple(n for d, n in enumerate(shape) if d not in gone)
-    labels = "".join(label for label in labels if label in wanted)
-    order = None if out is None or out == labels else tuple(labels.index(label) for label in out)
-    if order is not None:
-        labels, shape = str(out), tuple(shape[d] for d in order)
-
-    def function(a: Array) -> Array:
-        for i, j in diagonal_axes:
-            a = diagonals.diagonal(a, 0, i, j)
-        if gone:
-            a = reductions.sum(a, gone, dtype=a.dtype) if a.dtype != bool else reductions.any(a, gone)
-        return a if order is None else transpose_p.bind(a, permutation=order)
-
-    return labels, shape, function
-
-
-def _pair_plan(x: Any, y: Any, wanted: set[str], out: str | None) -> tuple[Labels, Shape, Step]:
-    labels_x, shape_x, first = _reduce_plan(x, wanted | set(y[0]), None)
-    labels_y, shape_y, second = _reduce_plan(y, wanted | set(x[0]), None)
-    sizes = {**dict(zip(labels_x, shape_x))}
-    units_x: list[str] = []
-    units_y: list[str] = []  # axes of length 1 that are broadcast don't take part
-    for label, n in zip(labels_y, shape_y):
-        m = sizes.get(label, n)
-        if n != m:
-            (units_x if m == 1 else units_y).append(label)
-        sizes[label] = max(n, m) if 1 in (n, m) and 0 not in (n, m) else min(n, m)
-    drop_x = tuple(labels_x.index(label) for label in units_x)
-    drop_y = tuple(labels_y.index(label) for label in units_y)
-    left = [c for c in labels_x if c not in units_x]
-    right = [c for c in labels_y if c not in units_y]
-    sum_x = tuple(left.index(c) for c in left if c not in right and c not in wanted)
-    sum_y = tuple(right.index(c) for c in right if c not in left and c not in wanted)
-    left = [c for d, c in enumerate(left) if d not in sum_x]
-    right = [c for d, c in enumerate(right) if d not in sum_y]
-    if out is None:
-        batch = [c for c in left if c in right and c in wanted]
-        out = "".join([*batch, *(c for c in left if c not in right), *(c for c in right if c not in left)])
-
-    def prepared(a: Array, function: Any, units: tuple[int, ...], summed: tuple[int, ...]) -> Array:
-        a = function(a)
-        if units:
-            a = manipulation.squeeze(a, units)
-        return reductions.sum(a, summed, dtype=a.dtype) if summed else a
-
-    contraction = _contraction(left, right, list(out))
-
-    def step(arrays: list[Array], options: Any) -> Array:
-        a, b = prepared(arrays[0], first, drop_x, sum_x), prepared(arrays[1], second, drop_y, sum_y)
-        return contraction(a, b, *options)
-
-    return out, tuple(sizes[c] for c in out), step
-
-
-@api_boundary
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") -> Any:
-    """The order in which `einsum` would contract, and a report of its cost, as in NumPy."""
-    text, arrays = _einsum_arguments("einsum_path", subscripts, operands)
-    return np.einsum_path(
-        text, *(np.broadcast_to(np.zeros(()), array_of("einsum_path", a).shape) for a in arrays), optimize=optimize
-    )

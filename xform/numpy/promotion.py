@@ -338,6 +338,11 @@ def canonical_axes(name: str, axis: Any, of: Any, arg: str = "axis") -> tuple[in
     return out
 
 
+def axis_or_none(axis: Any, of: Any) -> Any:
+    """The axis, but None for 0 and -1 of an array of rank 0: many functions of NumPy's take that for one element."""
+    return None if not of.ndim and isinstance(axis, int | np.integer) and axis in (0, -1) else axis
+
+
 def known_integer(name: str, arg: str, value: Any) -> int:
     """An argument that must be an integer, and known when a function is traced."""
     try:

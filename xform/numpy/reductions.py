@@ -33,6 +33,7 @@ from xform.numpy.fast import ANY, INEXACT, REFUSALS, WIDE, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
+    axis_or_none,
     broadcast_shapes_of,
     canonical_axes,
     canonical_axis,
@@ -100,7 +101,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
     ) -> Array:
         if type(a) is ArrayImpl and dtype is out is initial is where is None and state.fast:
             h = a._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.char in WIDE and not a._weak:
+            if h is not None and h.dtype.char in WIDE and not a._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -116,6 +117,7 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
                 return of_all(a)
             no_out(name, out)
             a = array_of(name, a)
+            axis = axis_or_none(axis, a)
             wanted = dtype_argument(name, dtype) or sum_dtype(a.dtype, promote_integers)
             result, _ = reduce_by(name, p, convert(a, wanted), axis, keepdims, where, identity)
             return result if initial is None else combine(to_dtype(name, initial, wanted), result)
@@ -150,7 +152,7 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
     ) -> Array:
         if type(a) is ArrayImpl and out is initial is where is None and state.fast:
             h = a._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.char in _ORDERED and not a._weak:
+            if h is not None and h.dtype.char in _ORDERED and not a._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -161,6 +163,7 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
         try:
             no_out(name, out)
             a = array_of(name, a)
+            axis = axis_or_none(axis, a)
             if initial is None:
                 if where is not None:
                     raise ValueError(
@@ -197,7 +200,7 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
         if type(a) is ArrayImpl and out is where is None and state.fast:
             h = a._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.kind in "biufc":
+            if h is not None and h.dtype.kind in "biufc":
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
                 except REFUSALS:
@@ -205,7 +208,7 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
         try:
             no_out(name, out)
             a = array_of(name, a)
-            axes = canonical_axes(name, axis, a)
+            axes = canonical_axes(name, axis_or_none(axis, a), a)
             where = None if where is None else mask_of(name, where, a)
             truth = a if a.dtype == bool else a != 0
             return reduce_by(name, p, truth, axes, keepdims, where, identity)[0]
@@ -248,7 +251,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
     """Number of elements that are not zero."""
     a = array_of("count_nonzero", a)
-    axis = canonical_axes("count_nonzero", axis, a)
+    axis = canonical_axes("count_nonzero", axis_or_none(axis, a), a)
     return sum(a if a.dtype == bool else a != 0, axis, keepdims=keepdims)
 
 
@@ -256,7 +259,7 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
         if type(a) is ArrayImpl and out is keepdims is None and state.fast and state.enable_x64:
             h = a._host
-            if h is not None and (axis is None or h.ndim) and h.dtype.char in _ORDERED:
+            if h is not None and h.dtype.char in _ORDERED:
                 try:
                     return ArrayImpl(getattr(h, name)(axis))
                 except REFUSALS:
@@ -264,6 +267,7 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
         try:
             no_out(name, out)
             a = array_of(name, a)
+            axis = axis_or_none(axis, a)
             flat = a if axis is not None else lax_reshape(a, (a.size,))
             d = canonical_axis(name, 0 if axis is None else axis, flat)
             if flat.shape[d] == 0:
@@ -485,7 +489,7 @@ def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     def function(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
         no_out(name, out)
         a = array_of(name, a)
-        if axis is None:
+        if axis_or_none(axis, a) is None:
             a, axis = lax_reshape(a, (a.size,)), 0
         return _cumulate(name, p, a, canonical_axis(name, axis, a), dtype)
 
@@ -509,7 +513,7 @@ def _standard_cumulative(name: str, p: Primitive, identity: int, doc: str) -> Ca
     ) -> Array:
         no_out(name, out)
         x = array_of(name, x, "x")
-        if axis is None:
+        if axis_or_none(axis, x) is None:
             if x.ndim > 1:
                 raise ValueError(f"numpy.{name}: axis must be given for an array of several axes, got {shown(x)}")
             axis = 0

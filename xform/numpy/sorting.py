@@ -16,7 +16,16 @@ from xform.lax.slicing import slice_in_dim
 from xform.lax.sorting import ordered, sort_p, stable_order
 from xform.numpy import manipulation
 from xform.numpy.fast import REAL, several, short_way
-from xform.numpy.promotion import array_of, arrays_of, canonical_axis, dtype_argument, is_several, shown, strong
+from xform.numpy.promotion import (
+    array_of,
+    arrays_of,
+    axis_or_none,
+    canonical_axis,
+    dtype_argument,
+    is_several,
+    shown,
+    strong,
+)
 
 
 def _check(name: str, kind: Any, order: Any, stable: Any = True) -> None:
@@ -28,7 +37,7 @@ def _check(name: str, kind: Any, order: Any, stable: Any = True) -> None:
 
 def _prepared(name: str, a: Any, axis: Any) -> tuple[Array, int]:
     a = strong(array_of(name, a))
-    if axis is None or not a.ndim:
+    if axis is None:
         a, axis = manipulation.ravel(a), 0
     return a, canonical_axis(name, axis, a)
 
@@ -49,8 +58,6 @@ def sort(
 ) -> Array:  # fmt: skip
     """Sorted along an axis (None: all elements in a row); NaN last, or first if `descending`."""
     _check("sort", kind, order)
-    if axis is not None and not array_of("sort", a).ndim:
-        canonical_axis("sort", axis, array_of("sort", a))
     a, d = _prepared("sort", a, axis)
     (out,) = sort_p.bind(a, dimension=d, is_stable=bool(stable), num_keys=1)
     return rev_p.bind(out, dimensions=(d,)) if descending else out
@@ -64,7 +71,8 @@ def argsort(
     """The places of the elements in sorted order along an axis; equal ones keep theirs."""
     _check("argsort", kind, order)
     wanted = dtype_argument("argsort", dtype)
-    a, d = _prepared("argsort", a, axis)
+    a = array_of("argsort", a)
+    a, d = _prepared("argsort", a, axis_or_none(axis, a))
     _, place = _ordered(a, d, descending, bool(stable))
     return place if wanted is None else convert(place, wanted)
 
@@ -97,7 +105,8 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Array:
     """The places of the elements in the order of `partition`."""
     _check_selection("argpartition", kind, order)
-    a, d = _prepared("argpartition", a, axis)
+    a = array_of("argpartition", a)
+    a, d = _prepared("argpartition", a, axis_or_none(axis, a))
     _check_kth("argpartition", kth, a, d)
     return argsort(a, d)
 

@@ -1,7 +1,7 @@
 """Elementwise functions, a table: in each row the primitive or formula, and dtypes for which NumPy may do it at once.
 
 Derivatives and batching are the primitives' own. `fast` says what happens to concrete arrays; `formulas` has the
-functions for which there is no primitive. The ufuncs' methods (``add.reduce`` ...) are attached in `ufunc_methods`.
+functions for which there is no primitive. The ufuncs' methods (``add.reduce`` ...) are attached in `functional`.
 
 >>> import xform.numpy as xnp
 >>> x = xnp.array([1.0, 2.0])
@@ -20,6 +20,7 @@ from xform.core.trace import Primitive
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
+from xform.lax import pairs
 from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
@@ -174,7 +175,7 @@ imag = short_way(lambda x: x.imag, "FD")(unary("imag", "Imaginary part; zeros fo
 
 floor = _rounded("floor", rd.floor_p, "Largest integer that is not greater, as float; integers stay.")
 ceil = _rounded("ceil", rd.ceil_p, "Smallest integer that is not less, as float; integers stay.")
-fix = trunc = unary("trunc", "Integer part, as float; integers stay.", formulas.trunc, np.trunc, "f")
+fix = trunc = _rounded("trunc", rd.trunc_p, "Integer part, as float; integers stay.")
 rint = unary("rint", "Nearest integer, as float; halves go to the even one.", formulas.rint, np.rint, "f")
 
 isfinite = unary("isfinite", "Whether neither NaN nor infinite.", formulas.isfinite, np.isfinite, "biufc")
@@ -232,7 +233,7 @@ fmin = binary("fmin", "Elementwise minimum; the other one if one is NaN.", formu
 arctan2 = atan2 = _inexact_pair(
     "arctan2", tr.atan2_p.bind, np.arctan2, "Angle of the point (x2, x1), from -pi to pi: arctan(x1 / x2) by quadrant."
 )
-hypot = _inexact_pair("hypot", formulas.hypot, np.hypot, "sqrt(x1**2 + x2**2) without overflow.")
+hypot = _inexact_pair("hypot", pairs.hypot_p.bind, np.hypot, "sqrt(x1**2 + x2**2) without overflow.")
 _COMPLEX_TOO = " without overflow.\n\n    Differs from NumPy: takes complex numbers, too."
 logaddexp = _inexact_pair("logaddexp", formulas.logaddexp, np.logaddexp, "log(exp(x1) + exp(x2))" + _COMPLEX_TOO)
 logaddexp2 = _inexact_pair("logaddexp2", formulas.logaddexp2, np.logaddexp2, "log2(2**x1 + 2**x2)" + _COMPLEX_TOO)
