@@ -2,8 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
-# More than cores: XLA maps memory for each program it compiles, and Linux allows a process 65,530 maps.
-WORKERS ?= 4
+WORKERS ?= 2
 # Paths or options for pytest: make test TESTS=tests/test_demo.py
 TESTS  ?= --doctest-modules xform tests
 

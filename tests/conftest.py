@@ -30,3 +30,12 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator seeded by the test's own name: the same numbers in whatever order tests run."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """XLA maps memory for each program, some 80 times for the larger, and Linux allows a process 65,530 maps."""
+    yield
+    xla = sys.modules.get("xform.backends.xla")
+    if xla is not None and len(xla._slots) > 200:
+        sys.modules["xform"].clear_caches()
