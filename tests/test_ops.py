@@ -23,7 +23,7 @@ import pytest
 import tests.ops
 import xform
 import xform.lax
-from tests.calls import OPTIMIZED, Call, check, differences, host, inner, like, size_of, tolerance_of
+from tests.calls import OPTIMIZED, Call, check, compiler_options, differences, host, inner, like, size_of, tolerance_of
 from tests.ops.record import Op, as_dtype, eps, kind
 from xform.core import tree
 from xform.core.config import enable_checks, small_programs
@@ -474,9 +474,8 @@ def test_compiled_vmap(op, rng):
     def program(inputs):
         return [xform.vmap(calls[0], axes)(*xs) for (calls, _, _, axes), xs in zip(cases, inputs, strict=True)]
 
-    quick = op.primitive != "clamp"  # of booleans it needs XLA's full compiler
     with enable_checks(True), small_programs("xla"):
-        compiled = xform.jit(program, compiler_options=None if quick else OPTIMIZED)
+        compiled = xform.jit(program, compiler_options=compiler_options(op))
         results = compiled([args for _, _, args, _ in cases])
     problems = []
     for (calls, mask, _, _), got in zip(cases, results, strict=True):
