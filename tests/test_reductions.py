@@ -141,6 +141,17 @@ def test_sorting_of_long_arrays(dtype, rng):
         np.testing.assert_array_equal(jit(lambda x: lax.top_k(x, 9, axis=0))(x)[1], descending)
 
 
+@pytest.mark.parametrize("each", [1, 2, 3, 5, 2500])
+def test_order_of_floats_that_differ_in_their_last_bits(each, rng):
+    """XLA sorts by the leading bits first: groups of `each` numbers that have these in common, a few of them equal."""
+    groups = np.repeat(rng.standard_normal((2500 // each, 2)), each, axis=0)
+    x = groups * (1 + rng.integers(0, 3, groups.shape) * 2.0**-52)
+    x = rng.permuted(x, axis=0)
+    index = np.broadcast_to(np.arange(len(x))[:, None], x.shape)
+    order = xform.jit(lambda x: lax.sort_key_val(x, index, 0)[1])(x)
+    np.testing.assert_array_equal(order, np.argsort(x, 0, kind="stable"))
+
+
 def test_32_bits():
     with xform.enable_x64(False):
         x = np.array([3.0, 1.0, 2.0], np.float32)

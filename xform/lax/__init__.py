@@ -70,6 +70,7 @@ from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.identities import stop_gradient, with_sharding_constraint
 from xform.lax.mulhi import mulhi
+from xform.lax.polynomials import polynomial
 from xform.lax.powers import cbrt, integer_pow, one_minus_square, reciprocal, rsqrt, sqrt, square
 from xform.lax.precision import DotAlgorithm, DotAlgorithmPreset, Precision, PrecisionLike
 from xform.lax.primitives import *  # noqa: F403
@@ -134,7 +135,6 @@ from xform.lax.special import (
     igammac,
     lgamma,
     polygamma,
-    polynomial,
     random_gamma_grad,
     zeta,
 )

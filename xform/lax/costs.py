@@ -11,6 +11,8 @@ from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
 from xform.lax import identities, pairs, powers, reductions, rounding, shapes, slicing, special, stacking
 from xform.lax import transcendental as tr
+from xform.lax.polyval import polyval_p
+from xform.lax.roll import roll_p
 
 # Done in passing, while memory is read.
 IN_PASSING = [
@@ -43,12 +45,14 @@ IN_PASSING = [
     ),
     *(reductions.reduce_sum_p, reductions.reduce_max_p, reductions.reduce_min_p),
 ]
+# A pass of its own, through caches.
+MOVED = [roll_p]
 # A division or a root, and a polynomial or two.
 QUOTIENTS = [ar.div_p, powers.sqrt_p, powers.rsqrt_p, pairs.hypot_p]
 WITH_WORK = [
     *(tr.exp_p, tr.exp2_p, tr.expm1_p, tr.log_p, tr.log1p_p),
-    *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p),
+    *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p, polyval_p),
 ]
-for costs, primitives in ((0.5, IN_PASSING), (2.0, QUOTIENTS), (4.0, WITH_WORK)):
+for costs, primitives in ((0.5, IN_PASSING), (0.75, MOVED), (2.0, QUOTIENTS), (4.0, WITH_WORK)):
     for primitive in primitives:
         primitive.cost_again = costs

@@ -7,8 +7,8 @@ XLA sorts a single array of integers ten times as fast on CPU as anything that n
 everything becomes integers: a float is one by its bits, and to find the order of an array each element is packed
 with its index into one integer of 64 bits. Wider keys are sorted by their halves, the lower one first (a radix sort).
 
-May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.gather`, `lax.cumulative`,
-the elementwise modules.
+May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.gather`, `lax.cumulative`, `lax.reductions`,
+`lax.control_flow`, the elementwise modules.
 """
 
 import operator
@@ -38,8 +38,10 @@ from xform.lax.bitwise import (
     xor_p,
 )
 from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
+from xform.lax.control_flow.cond import cond
 from xform.lax.cumulative import cumsum_p, shift
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
+from xform.lax.reductions import reduce_or_p
 from xform.lax.shapes import check_axes, convert, iota_p, moveaxis, reshape
 from xform.lax.slicing import slice_in_dim
 
@@ -254,23 +256,44 @@ def _order_by_halves(keys: Sequence[Any], dimension: int) -> Any:
 
 
 def _order_by_leading_bits(high: Any, low: Any, dimension: int) -> Any:
-    """Sort by as many bits as the index leaves room for, then mend: what is nearly in order is sorted much faster."""
+    """Sort by as many bits as the index leaves room for, then mend.
+
+    Among random numbers the rest matters for a few neighbours, which change places. If that isn't enough all are sorted
+    once more, by rank: what is nearly in order is sorted much faster.
+    """
     n = high.shape[dimension]
-    width = (n - 1).bit_length()  # of the index; of the rank; of what is left of the key
+    width = _scalar(_index_dtype, (n - 1).bit_length())  # of the index; of the rank; of what is left of the key
+    ones = _scalar(_index_dtype, 2 ** int(width) - 1)
     index = iota_p.bind(dtype=_index_dtype, shape=high.shape, dimension=dimension)
     low = xor_p.bind(convert(low, _index_dtype), _scalar(_index_dtype, -(2**31)))  # from 0 to 2^32 - 1, above that ones
-    leading = or_p.bind(_high(high), and_p.bind(low, _scalar(_index_dtype, 2**32 - 2**width)))
-    rest = shift_left_p.bind(and_p.bind(low, _scalar(_index_dtype, 2**width - 1)), _scalar(_index_dtype, width))
+    leading = or_p.bind(_high(high), and_p.bind(low, _scalar(_index_dtype, 2**32 - 2 ** int(width))))
+    rest = shift_left_p.bind(and_p.bind(low, ones), width)
 
     def ordered(packed: Any) -> Any:
-        (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=False, num_keys=1)
-        return packed, and_p.bind(packed, _scalar(_index_dtype, 2**width - 1))
+        return sort_p.bind(packed, dimension=dimension, is_stable=False, num_keys=1)[0]
 
-    packed, order = ordered(or_p.bind(leading, index))
-    leading = shift_right_arithmetic_p.bind(packed, _scalar(_index_dtype, width))
-    is_new = convert(ne_p.bind(leading, shift(leading, dimension, False, 0)), _index_dtype)
-    rank = shift_left_p.bind(cumsum_p.bind(is_new, axis=dimension, reverse=False), _scalar(_index_dtype, 2 * width))
-    return ordered(or_p.bind(or_p.bind(rank, take_along(rest, order, dimension)), order))[1]
+    packed = ordered(or_p.bind(leading, index))
+    leading = shift_right_arithmetic_p.bind(packed, width)
+    order = and_p.bind(packed, ones)
+    pairs = or_p.bind(take_along(rest, order, dimension), order)
+    is_new = ne_p.bind(leading, shift(leading, dimension, False, 0))
+    is_odd = eq_p.bind(and_p.bind(index, _scalar(_index_dtype, 1)), _scalar(_index_dtype, 1))
+
+    def out_of_order(pairs: Any) -> Any:
+        """Which should be before their predecessor."""
+        return and_p.bind(not_p.bind(is_new), lt_p.bind(pairs, shift(pairs, dimension, False, 0)))
+
+    for turn in (is_odd, not_p.bind(is_odd)):
+        swap = and_p.bind(out_of_order(pairs), turn)
+        moved = select_n_p.bind(swap, pairs, shift(pairs, dimension, False, 0))
+        pairs = select_n_p.bind(shift(swap, dimension, True, False), moved, shift(pairs, dimension, True, 0))
+
+    def by_rank(pairs: Any) -> Any:
+        rank = cumsum_p.bind(convert(is_new, _index_dtype), axis=dimension, reverse=False)
+        return ordered(or_p.bind(shift_left_p.bind(rank, shift_left_p.bind(width, _scalar(_index_dtype, 1))), pairs))
+
+    is_mended = not_p.bind(reduce_or_p.bind(out_of_order(pairs), axes=tuple(range(pairs.ndim))))
+    return and_p.bind(cond(is_mended, lambda pairs: pairs, by_rank, pairs), ones)
 
 
 def _high(key: Any) -> Any:

@@ -3,7 +3,7 @@
 Where XLA's own formula loses more than a few digits, the lowering is another one (`log1p`, `sinh`, `cosh`, `atanh`);
 where XLA calls the C library for each element, large arrays on CPU get one of `lax.vector_math`.
 
-May import: `lax.families`, `lax.vector_math`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.shapes`.
+May import: `lax.families`, `lax.vector_math`, `lax.hyperbolic`, and the modules that this one may import.
 """
 
 from typing import Any
@@ -42,10 +42,20 @@ from xform.lax.arithmetic import (
     zero_product_p,
 )
 from xform.lax.comparison import clamp, eq, eq_p, gt, lt, select, select_n_p
-from xform.lax.families import KINDS, apply, compare, complex_apart, constant, elementwise, lower_symmetric
+from xform.lax.families import (
+    KINDS,
+    apply,
+    compare,
+    complex_apart,
+    constant,
+    elementwise,
+    lower_in_float32,
+    lower_symmetric,
+)
+from xform.lax.hyperbolic import tanh_formula
 from xform.lax.powers import host_power, one_minus_square_p, power_series, rsqrt_p, square, square_p
 from xform.lax.shapes import convert
-from xform.lax.vector_math import vectorized
+from xform.lax.vector_math import in_wide_vectors, vectorized
 
 # Exponentials and logarithms
 
@@ -451,7 +461,8 @@ tanh_p = elementwise(
     _tanh_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, one_minus_square_p.bind(ans)),
-    lower="tanh",
+    lower=lower_in_float32(in_wide_vectors(lower_as(tanh_formula))),
+    lower_complex="tanh",
 )
 
 asinh_p = elementwise(

@@ -320,7 +320,8 @@ def _lower(
     outs = ctx.outs
     consts, carry, xs = _split(operands, num_consts, num_carry)
     counter = ShapedArray((), np.dtype(np.int64 if length > 2**31 - 1 else np.int32))
-    ys = [ctx.full(a.shape, 0, a.dtype) for a in outs[num_carry:]]
+    # Of different values: XLA makes one array of equal ones, which it then has to copy.
+    ys = [ctx.full(a.shape, k if a.dtype.kind == "f" else 0, a.dtype) for k, a in enumerate(outs[num_carry:])]
     if not length:
         return [*carry, *ys]
     state_in = [ctx.constant(0, counter.dtype), *carry, *ys]

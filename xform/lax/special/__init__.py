@@ -5,7 +5,6 @@ May import: the other elementwise primitives.
 
 from xform.lax.special.bessel import bessel_i0e, bessel_i1e
 from xform.lax.special.error import erf, erf_inv, erf_inv_p, erf_p, erfc
-from xform.lax.special.formulas import polynomial
 from xform.lax.special.gamma import digamma, lgamma, polygamma
 from xform.lax.special.incomplete_beta import betainc
 from xform.lax.special.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
@@ -26,7 +25,6 @@ __all__ = [
     "igammac",
     "lgamma",
     "polygamma",
-    "polynomial",
     "random_gamma_grad",
     "zeta",
 ]

@@ -12,12 +12,13 @@ import numpy as np
 from xform.lax.arithmetic import add, div, max, min, mul, neg, sub
 from xform.lax.bitwise import bitcast_convert_type, shift_left
 from xform.lax.comparison import clamp, ge, gt, lt, select
+from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square
 from xform.lax.rounding import round
 from xform.lax.shapes import convert
 from xform.lax.special import tables
 from xform.lax.special.double_double import Double, over, plus, scaled, times, two_sum
-from xform.lax.special.formulas import evaluate, horner
+from xform.lax.special.formulas import evaluate
 from xform.lax.transcendental import exp, log
 
 _LN2 = 0.6931471803691238, 1.9082149292705877e-10  # the first part with 21 zeros at its end: products with k are exact

@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from xform.core.errors import api_boundary
-from xform.interpreters.lowering import Context, Value, lower_as
+from xform.interpreters.lowering import lower_as
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import abs, add, div, min, mul, mul_p, neg, neg_p, sub
-from xform.lax.comparison import eq, lt, select
+from xform.lax.comparison import clamp, eq, lt, select
 from xform.lax.families import apply, constant, elementwise
+from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square, square_p
 from xform.lax.rounding import reduce_precision
 from xform.lax.shapes import full_like
 from xform.lax.special import tables
-from xform.lax.special.formulas import blockwise, evaluate, horner, host_as, replaced
+from xform.lax.special.formulas import blockwise, evaluate, host_as, replaced
 from xform.lax.transcendental import exp, exp_p, log
+from xform.lax.vector_math import in_wide_vectors
 
 
 def _gaussian(x: Any) -> Any:
@@ -32,16 +34,6 @@ def _erf_host(x: Any) -> Any:
     from scipy import special
 
     return special.erf(x)
-
-
-erf_p = elementwise(
-    "erf",
-    _erf_host,
-    accepts="float",
-    jvp=lambda g, ans, x: mul_p.bind(g, _gaussian(x)),
-    lower="chlo.erf",
-    widen=True,
-)
 
 
 def gaussian_tail(a: Any) -> Any:
@@ -58,6 +50,19 @@ def scaled_erfc(a: Any) -> Any:
     Computation 36 (1981) 249-253, https://doi.org/10.1090/S0025-5718-1981-0595058-X
     """
     return div(evaluate(tables.ERFCX, div(sub(a, 4.0), add(a, 4.0))), add(mul(a, 2.0), 1.0))
+
+
+def _erf(x: Any) -> Any:
+    """XLA's own is wrong by up to 7 ulp in float32, and calls the C library for each element in float64."""
+    if x.dtype == np.float32:
+        bound, a = 1.25, min(abs(x), 4.0)
+        t, coefficients = mul(sub(a, 2.625), 1 / 1.375), tables.ERFC["float32"]
+        tail = add(horner(square(t), coefficients[::2]), mul(t, horner(square(t), coefficients[1::2])))  # side by side
+    else:
+        bound, a = 0.5, min(abs(x), 27.5)
+        tail = mul(gaussian_tail(a), scaled_erfc(a))
+    near = mul(x, evaluate(tables.ERF, square(a)))
+    return select(lt(a, bound), near, mul(sub(1.0, tail), clamp(-1.0, mul(x, 2.0), 1.0)))
 
 
 def _erfc(x: Any) -> Any:
@@ -90,9 +95,14 @@ def _erfc_host(x: Any) -> Any:
     return replaced(_erfc_float64(x), (x > 0.5) & (x <= 1.0), _erfc_formula, x)
 
 
-def _erfc_lower(ctx: Context, x: Value) -> Value:
-    ctx.module.takes_formula(x.aval.size)  # as one of those that want wide vectors
-    return lower_as(_erfc)(ctx, x)
+erf_p = elementwise(
+    "erf",
+    _erf_host,
+    accepts="float",
+    jvp=lambda g, ans, x: mul_p.bind(g, _gaussian(x)),
+    lower=in_wide_vectors(lower_as(_erf)),
+    widen=True,
+)
 
 
 erfc_p = elementwise(
@@ -100,7 +110,7 @@ erfc_p = elementwise(
     _erfc_host,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(_gaussian(x))),
-    lower=_erfc_lower,
+    lower=in_wide_vectors(lower_as(_erfc)),
     widen=True,
 )
 

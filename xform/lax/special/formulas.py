@@ -2,23 +2,21 @@
 
 A formula is a function in terms of `lax` operations. `lower_as` makes a lowering of it, `host_as` a host rule.
 
-May import: `xform.interpreters`, `lax.families`, `lax.arithmetic`, `lax.bitwise`, `lax.shapes`.
+May import: `xform.interpreters`, `lax.polynomials`, `lax.bitwise`, `lax.shapes`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from xform.core.avals import ShapedArray
-from xform.core.errors import api_boundary
 from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
-from xform.lax.arithmetic import add, mul
 from xform.lax.bitwise import bitwise_and, bitwise_or
-from xform.lax.families import as_operands
-from xform.lax.shapes import convert, full_like
+from xform.lax.polynomials import horner
+from xform.lax.shapes import convert
 from xform.lax.special.tables import Table
 
 _BLOCK = 8192  # elements: what a formula holds at a time stays in the cache of a core
@@ -99,34 +97,3 @@ def any_of(*conditions: Any) -> Any:
 def evaluate(table: Table, x: Any) -> Any:
     """The polynomial of a table in `x`, with the coefficients for its dtype."""
     return horner(x, table[x.dtype.name])
-
-
-def horner(x: Any, coefficients: Sequence[Any]) -> Any:
-    """The polynomial with these coefficients, the constant term first."""
-    *rest, value = coefficients
-    for c in reversed(rest):
-        value = add(mul(value, x), c)
-    return value
-
-
-@api_boundary
-def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Any:
-    """Elementwise polynomial with the coefficients `coeffs`, the constant term first, by Horner's rule.
-
-    Parameters
-    ----------
-    x : array
-    coeffs : sequence of scalars, or of arrays of the dtype and shape of `x` (or rank 0)
-    unroll : int, optional
-        Without effect, since all steps are always written out; taken so that JAX's programs run.
-
-    Examples
-    --------
-    >>> from xform import lax
-    >>> float(lax.polynomial(3.0, [1.0, 5.0, 2.0]))
-    34.0
-    """
-    if not isinstance(coeffs, Sequence | np.ndarray) or not len(coeffs):
-        raise TypeError(f"lax.polynomial: coeffs must be a sequence of at least one coefficient, got {coeffs!r}")
-    x, *coeffs = as_operands("polynomial", x, *coeffs)
-    return horner(x, coeffs) if len(coeffs) > 1 else add(full_like(x, 0), coeffs[0])

@@ -25,13 +25,14 @@ from xform.lax.bitwise import bitwise_not
 from xform.lax.comparison import eq, ge, gt, le, lt, select
 from xform.lax.control_flow.while_loop import while_loop
 from xform.lax.families import apply, constant, elementwise
+from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square
 from xform.lax.reductions import reduce_max
 from xform.lax.rounding import ceil
 from xform.lax.special import tables
 from xform.lax.special.deviance import exp_of, gamma_factor
 from xform.lax.special.error import scaled_erfc
-from xform.lax.special.formulas import all_of, any_of, evaluate, horner, host_as, in_float64
+from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, in_float64
 from xform.lax.special.gamma import digamma_p, lgamma_p, log_minus_digamma
 from xform.lax.transcendental import exp, exp_p, expm1, log, log1p, log_p
 

@@ -3,7 +3,7 @@
 XLA on CPU calls many functions of the C library element by element: 15 ns for a sine, where the formula here takes 4.
 Formulas work on `number.Number` without branches or tables; LLVM vectorises the loop. Where a product must be exact, it
 is so by the number of its digits: LLVM may contract a product and a sum, or not. Where XLA has vector code of its own
-that is faster (`exp`, `expm1` and `tanh` of float64, most of float32), nothing here replaces it.
+that is faster (`exp` and `expm1` of float64, most of float32), nothing here replaces it.
 
 Errors are at most 1 ulp beyond those of the C library; float32 is computed in float64 and wrong by at most 0.55 ulp.
 Results that are subnormal are 0, as XLA's. The polynomials have the least maximal relative error; `tests/minimax.py`
@@ -46,6 +46,16 @@ def vectorized(name: str, otherwise: str | Callable[..., Any]) -> Callable[..., 
         return ctx.op(otherwise, operands, out) if isinstance(otherwise, str) else otherwise(ctx, *operands, **params)
 
     return lower_in_float32(lower)
+
+
+def in_wide_vectors(rule: Callable[..., Value]) -> Callable[..., Value]:
+    """A lowering rule that is arithmetic, and wants wide vectors as a formula does."""
+
+    def lower(ctx: Context, *operands: Value) -> Value:
+        ctx.module.takes_formula(math.prod(ctx.out.shape))
+        return rule(ctx, *operands)
+
+    return lower
 
 
 def _write(ctx: Context, formula: Callable[..., Number], operands: Sequence[Value], out: ShapedArray) -> Value:

@@ -144,12 +144,6 @@ def cosh(x: Number) -> Number:
     return where(a <= SINH_MAX, half + 0.25 / half, a + INF)
 
 
-def tanh(x: Number) -> Number:
-    """float64."""
-    e, _, _ = _expm1((2.0 * abs(x)).at_most(50.0))
-    return with_sign(e / (e + 2.0), x)
-
-
 def logistic(x: Number) -> Number:
     """float64."""
     return 1.0 / (1.0 + exp(-x))
