@@ -206,3 +206,43 @@ def test_weak_types_and_arrays_of_other_dtypes_go_the_general_way():
     assert xnp.full(2, 1).dtype == np.int64
     with pytest.raises(TypeError):
         xnp.full(2, "text")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+def test_large_arrays(dtype):
+    """Where short forms do something else to save memory traffic."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((2, 300, 300)).astype(dtype)
+    if a.dtype.kind == "c":
+        a = a + np.complex64(1j) * a[:, ::-1]
+    hermitian = a @ a.conj().swapaxes(-1, -2) + 300 * np.eye(300, dtype=dtype)
+    skewed = hermitian + np.triu(np.ones_like(a), 1) - np.tril(np.ones_like(a), -1)  # whose Hermitian part is that
+    np.testing.assert_allclose(xnp.linalg.cholesky(skewed), np.linalg.cholesky(hermitian), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(xnp.linalg.eigvalsh(skewed), np.linalg.eigvalsh(hermitian), rtol=1e-3)
+    for function in ("tril", "triu"):
+        np.testing.assert_array_equal(getattr(xnp, function)(a, -2), getattr(np, function)(a, -2))
+    np.testing.assert_array_equal(xnp.broadcast_to(a[0], (2, 300, 300)), np.broadcast_to(a[0], (2, 300, 300)))
+    x = a.real.ravel()
+    x[::7], x[1::9], x[3::11] = np.nan, np.inf, -np.inf
+    np.testing.assert_array_equal(xnp.nan_to_num(x), np.nan_to_num(x))
+    np.testing.assert_array_equal(xnp.isclose(x, x[::-1], equal_nan=True), np.isclose(x, x[::-1], equal_nan=True))
+    np.testing.assert_array_equal(xnp.pad(x.reshape(600, -1), 3), np.pad(x.reshape(600, -1), 3))
+
+
+def test_what_is_lent_is_read_only_while_it_is_used():
+    """Results of short ways are the arrays' own; of ndarrays in another byte order or of a subclass, too."""
+    a = np.arange(6.0).reshape(2, 3)
+    got = [xnp.squeeze(a[None]), *xnp.split(a, 2), xnp.broadcast_to(a, (1, 2, 3)), xnp.diagonal(a), xnp.sum(a, ()),
+           xnp.where(np.ones((2, 3), bool), a, a), xnp.vstack([a]), xnp.atleast_2d(a), xnp.real(a)]  # fmt: skip
+    before = [np.array(v) for v in got]
+    a[:] = -1
+    for value, expected in zip(got, before, strict=True):
+        np.testing.assert_array_equal(value, expected)
+    assert a.flags.writeable
+    swapped = np.arange(3.0).astype(">f8")
+    assert xnp.dot(swapped, xnp.ones(3)) == 3 and xnp.sort(swapped).dtype == np.dtype("float64")
+    with xform.enable_x64(False):
+        narrow = xnp.ones(3)
+        assert {xnp.dot(np.ones(3), narrow).dtype, xnp.sum(np.ones(3)).dtype, xnp.sort(np.ones(3)).dtype} == {
+            np.dtype("float32")
+        }

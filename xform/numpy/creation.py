@@ -413,7 +413,7 @@ def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Ca
         like: Any = None,
         out_sharding: Any = None,
     ) -> Array:
-        if state.fast and dtype is order is device is like is out_sharding is None and state.enable_x64:
+        if state.fast_by_types and dtype is order is device is like is out_sharding is None:
             try:
                 return ArrayImpl(make(shape, float))
             except (TypeError, ValueError):

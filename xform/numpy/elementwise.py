@@ -157,7 +157,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return out
 
 
-@short_way(np.clip, "fd", plain="min max a_min a_max")
+@short_way(lambda x, min=None, max=None: x.clip(min, max), "fd", plain="min max")
 def clip(
     x: Any = None, /, min: Any = None, max: Any = None, out: None = None,
     *, a: Any = None, a_min: Any = None, a_max: Any = None,

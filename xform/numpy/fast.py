@@ -336,7 +336,7 @@ def short_way(
     That is so if nothing is transformed or debugged, and the leading arguments are arrays on the host (a single one was
     not put on a device) that are neither empty nor weakly typed, of the dtypes given; all others must be plain numbers,
     strings, None, or tuples and lists of these. What NumPy refuses goes the general way, for the error. That is an
-    `api_boundary`.
+    `api_boundary`. ndarrays are taken, too; of results that are views of their memory a copy is made.
 
     Parameters
     ----------
@@ -435,6 +435,8 @@ def _accept(kinds: Sequence[Kind], names: frozenset[str]) -> _Accept:
             values += rest
         return values if not kwargs or (kwargs.keys() <= names and _are_plain(kwargs.values())) else None
 
+    # The same for the most frequent cases.
+
     def one(args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any] | None:
         if args and type(a := args[0]) is ArrayImpl:
             h = a._host
@@ -462,13 +464,10 @@ def _accept(kinds: Sequence[Kind], names: frozenset[str]) -> _Accept:
                     return a, b
         return accepted(args, kwargs)
 
-    if len(kinds) == 2 and kinds[1].same and not (kinds[0].optional or kinds[0].several):
-        chars = kinds[0].chars
-        return two
-    if len(kinds) == 1 and not kinds[0].optional and not kinds[0].several:
-        chars = kinds[0].chars
-        return one
-    return accepted
+    if not kinds or kinds[0].optional or kinds[0].several:
+        return accepted
+    chars = kinds[0].chars
+    return one if len(kinds) == 1 else two if len(kinds) == 2 and kinds[1].same else accepted
 
 
 def _are_plain(values: Iterable[Any]) -> bool:

@@ -160,6 +160,8 @@ def _lower(shape: tuple[int, ...], k: Any) -> Any:
     if type(k) is not int:
         raise TypeError
     rows, columns = shape[-2:]
+    if rows * columns > 10_000:
+        return np.tri(rows, columns, k, bool)
     return np.greater_equal.outer(np.arange(k, rows + k), np.arange(columns))
 
 
@@ -204,6 +206,9 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     lines = a.ravel() if axis is None else moveaxis(a, axis, -1)
     n = lines.shape[-1]
     parted = np.partition(lines, (n // 2 - 1, n // 2, n - 1))
+    if lines.ndim == 1:  # Python's numbers are the fastest
+        lower, upper, largest = (float(parted[i]) for i in (n // 2 - 1, n // 2, -1))
+        return np.float64(largest if largest != largest else upper if n % 2 else (lower + upper) / 2)
     last, high = parted[..., -1], parted[..., n // 2]
     middle = high / 1 if n % 2 else np.add(parted[..., n // 2 - 1], high, dtype=float) / 2
     missing = np.isnan(last)  # they come last
@@ -252,10 +257,22 @@ def polyval(p: Any, x: Any) -> Any:
     return out
 
 
+_BLOCK = 128
+
+
 def hermitian_part(a: Any) -> Any:
-    """``(a + a^H) / 2``."""
+    """``(a + a^H) / 2``; of large matrices at least the lower triangle, which is the one that NumPy reads."""
     if a.shape[-1] != a.shape[-2]:
         raise ValueError
-    out = a + (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2)
-    out *= 0.5
+    other = (a.conj() if a.dtype.kind == "c" else a).swapaxes(-1, -2)
+    n = a.shape[-1]
+    if n <= 2 * _BLOCK:
+        out = a + other
+        out *= 0.5
+        return out
+    out = np.empty(a.shape, a.dtype)
+    for i in range(0, n, _BLOCK):
+        rows = (..., slice(i, i + _BLOCK), slice(i + _BLOCK))
+        part = np.add(a[rows], other[rows], out=out[rows])
+        part *= 0.5
     return out
