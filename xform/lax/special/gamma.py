@@ -2,7 +2,8 @@
 
 Hosts take them from SciPy, which is imported at the first call.
 
-May import: `lax.special.formulas`, `lax.special.zeta`, `lax.gather`, `lax.control_flow`, the elementwise modules of `lax`.
+May import: `lax.special.formulas`, `lax.special.zeta`, the elementwise modules of `lax`, `lax.control_flow`,
+`lax.gather`, `lax.reductions`.
 """
 
 from math import factorial, isqrt
@@ -229,7 +230,8 @@ polygamma_p = elementwise(
 def lgamma(x: Any) -> Any:
     """Elementwise logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
-    Within 4 ulp for x > -2. Where |gamma(x)| crosses 1 on the negative axis, the error is small in absolute terms only.
+    Within 4 ulp for x > -2, and in float32 everywhere. In float64, where |gamma(x)| crosses 1 on the negative axis, the
+    error is small in absolute terms only.
     """
     return apply(lgamma_p, x)
 
@@ -238,7 +240,8 @@ def lgamma(x: Any) -> Any:
 def digamma(x: Any) -> Any:
     """Elementwise derivative of `lgamma`; NaN at -1, -2, ...
 
-    Within 4 ulp for x > 0. Around its zeros on the negative axis the error is as small in absolute terms only.
+    Within 4 ulp for x > 0, and in float32 everywhere. In float64, around its zeros on the negative axis, the error is
+    small in absolute terms only.
     """
     return apply(digamma_p, x)
 
