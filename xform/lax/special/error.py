@@ -93,7 +93,7 @@ erf_p = elementwise(
     _erf_host,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, _gaussian(x)),
-    lower=in_wide_vectors(lower_as(_erf)),
+    lower=in_wide_vectors(lower_as(_erf), "chlo.erf"),
     widen=True,
 )
 
