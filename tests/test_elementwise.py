@@ -261,6 +261,63 @@ def test_conversions_of_narrow_dtypes_agree():
             np.testing.assert_array_equal(np.asarray(host).astype(float), np.asarray(compiled).astype(float))
 
 
+@pytest.mark.parametrize("new", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("old", ["float64", "float32", "float16", "bfloat16"])
+def test_floats_become_integers_by_truncation_and_saturate(old, new):
+    """Also where NumPy converts at once and the processor tells what didn't fit: alone or among many, in any layout."""
+    old, info = as_dtype(old), np.iinfo(new)
+    bounds = [float(b) + d for b in (info.min, info.max) for d in (-1, -0.5, 0, 0.5, 1)]
+    special = [np.nan, np.inf, -np.inf, 1e30, -1e30, 0.9, -0.9, -0.0, *bounds]
+    with np.errstate(all="ignore"):
+        x = np.array(special).astype(old)
+    wide = x.astype(np.float64)
+    exact = [0 if np.isnan(v) else int(np.clip(v, -1e30, 1e30)) for v in wide]
+    expected = np.array([min(max(v, int(info.min)), int(info.max)) for v in exact], new)
+    for n in (1, 5, 100):
+        for value, wanted in zip(x, expected, strict=True):
+            among = np.zeros(n, old)
+            among[-1] = value
+            got = np.asarray(lax.convert_element_type(among, new))
+            assert got.dtype == new and got[-1] == wanted and not got[:-1].any(), (value, n)
+    for layout in (x, x[::-1], np.stack([x, x])[:, ::2], np.stack([x, x], 1)[:, 1]):
+        wanted = expected[[int(np.flatnonzero((x == v) | ((x != x) & (v != v)))[0]) for v in layout.ravel()]]
+        np.testing.assert_array_equal(lax.convert_element_type(layout, new), wanted.reshape(layout.shape))
+    assert lax.convert_element_type(x[0], new) == 0 and lax.convert_element_type(x[:0], new).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_integer_division_and_high_products_are_exact(dtype):
+    """Of few and of many numbers, with the widest and with zero: x / 0 is -1 with remainder x; all modulo 2**n."""
+    info = np.iinfo(dtype)
+    values = [info.min, info.min + 1, 0, 1, 2, 7, info.max - 1, info.max]
+    values += [-1, -2, -7] if info.min else []
+    if dtype == "int64":
+        values += [2**53 - 1, 1 - 2**53, 2**53 + 1, -(2**53) - 1]
+    x, y = (np.ravel(a) for a in np.meshgrid(np.array(values, dtype), np.array(values, dtype)))
+
+    def quotient(a, b):
+        return -1 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+    pairs = [(int(a), int(b)) for a, b in zip(x, y, strict=True)]
+    bits = 8 * np.dtype(dtype).itemsize
+    wrapped = [
+        [quotient(a, b) for a, b in pairs],
+        [a - quotient(a, b) * b if b else a for a, b in pairs],
+        [(a * b) >> bits for a, b in pairs],
+    ]
+    expected = [np.array([(v - info.min) % 2**bits + info.min for v in row], dtype) for row in wrapped]
+    small = np.flatnonzero((x.astype(float) < 2.0**53) & (x.astype(float) > -(2.0**53)))
+    for chosen in (np.arange(len(x)), np.flatnonzero(y), np.flatnonzero(x >= 0), small, small[y[small] != 0], [0], []):
+        chosen = np.asarray(chosen, int)
+        for repeats in (1, 20):
+            at = np.tile(chosen, repeats)
+            for function, wanted in zip((lax.div, lax.rem, lax.mulhi), expected, strict=True):
+                np.testing.assert_array_equal(function(x[at], y[at]), wanted[at], err_msg=function.__name__)
+    for function, wanted in zip((lax.div, lax.rem, lax.mulhi), expected, strict=True):
+        np.testing.assert_array_equal(function(np.tile(x, 2)[::2], np.tile(y, 2)[::2]), np.tile(wanted, 2)[::2])
+        assert function(x[-1], y[-1]) == wanted[-1]
+
+
 def test_python_scalars_take_the_dtype_beside_them():
     assert lax.mul(np.float32([1, 2]), 3).dtype == np.float32
     assert lax.add(1, np.int8([1])).dtype == np.int8

@@ -481,7 +481,7 @@ EQUATIONS = {
     "x[0, :, ROWS]": (lambda x: x[0, :, ROWS], "gather"),
     "x[1:3, ROWS]": (lambda x: x[1:3, ROWS], "slice gather"),
     "x.at[0].set(1.0)": (lambda x: x.at[0].set(1.0), "broadcast_in_dim dynamic_update_slice"),
-    "x.at[0].add(1.0)": (lambda x: x.at[0].add(1.0), "slice add dynamic_update_slice"),
+    "x.at[0].add(1.0)": (lambda x: x.at[0].add(1.0), "broadcast_in_dim scatter_add"),
     "x.at[ROWS].set(1.0)": (lambda x: x.at[ROWS].set(1.0), "broadcast_in_dim scatter"),
     "x.at[ROWS].add(1.0)": (lambda x: x.at[ROWS].add(1.0), "broadcast_in_dim scatter_add"),
     "x.at[x > 0].set(1.0)": (lambda x: x.at[x > 0].set(1.0), "gt select_n"),

@@ -24,10 +24,8 @@ ARRAYS = {
 
 # Where ours is longer than JAX's, and why.
 LONGER = {
-    "np.polyval(v, x)": "Horner's steps are written out: the gradient of a loop would keep all of them in memory",
     "np.linalg.cond(m)": "infinite for the zero matrix and for infinite ones, as in NumPy; JAX's is NaN",
-    "x.at[0].add(1.0)": "a slice, a sum and an update in place instead of a scatter, which is slow",
-    "x.at[0].multiply(2.0)": "as add",
+    "x.at[0].multiply(2.0)": "where it is selected away, the derivative is 0 also by an infinite factor; JAX's is NaN",
 }
 
 # Calls, the number of our equations, and of JAX's. The arrays are traced.
@@ -225,7 +223,7 @@ CALLS = [
     ("np.cov(m)", 8, 10),
     ("np.corrcoef(m)", 19, 42),
     ("np.convolve(x, v)", 5, 5),
-    ("np.polyval(v, x)", 13, 4),
+    ("np.polyval(v, x)", 1, 4),
     ("np.polyfit(x, y, 2)", 15, 46),
     ("np.dot(x, y)", 1, 1),
     ("np.dot(m, v)", 1, 1),
@@ -479,7 +477,7 @@ CALLS = [
     ("x.at[1:3].set(0.0)", 2, 3),
     ("x.at[1:].set(y[1:])", 2, 3),
     ("x.at[::2].set(0.0)", 2, 6),
-    ("x.at[0].add(1.0)", 3, 2),
+    ("x.at[0].add(1.0)", 2, 2),
     ("x.at[k].add(1.0)", 5, 6),
     ("x.at[i].add(v)", 5, 6),
     ("x.at[0].multiply(2.0)", 3, 2),

@@ -278,18 +278,64 @@ def test_second_derivatives():
         np.testing.assert_allclose([float(r) for r in rows], np.array(want, float), rtol=1e-12)
 
 
+# Where branches meet (a or b is 1, a is 20 or x), and beside.
+GAMMA_POINTS = [
+    (0.3, 0.6),
+    (1.0, 2.0),
+    (2.0, 0.05),
+    (20.0, 20.0),
+    (20.0, 24.0),
+    (25.0, 25.02),
+    (30.0, 30.0),
+    (8.0, 9.6),
+]
+BETA_POINTS = [(0.3, 0.5, 0.9), (1.0, 3.0, 0.5), (5.0, 1.0, 0.9), (2.0, 8.0, 0.2), (30.0, 40.0, 0.5)]
+
+
+def _sum_and_derive(function, argument):
+    return xform.grad(lambda *operands: function(*operands).sum(), argument)
+
+
+def _mp_gamma_sample(a, x):
+    below = mp.diff(lambda a: mp.gammainc(a, 0, x, regularized=True), a, h=mp.mpf(10) ** -20)
+    return -below * mp.gamma(a) * mp.exp(x - (a - 1) * mp.log(x))
+
+
 @pytest.mark.parametrize(
-    ("function", "point", "message"),
+    ("function", "reference", "points", "orders", "rtol"),
     [
-        (xform.grad(xform.grad(lax.igamma)), (2.0, 1.0), "igamma_grad_a.*second derivative of igamma in a"),
-        (xform.grad(xform.grad(lax.betainc)), (2.0, 1.0, 0.5), "betainc.*second derivatives"),
-        (xform.grad(lax.zeta), (2.0, 1.0), "zeta.*derivative in x"),
-        (xform.grad(lax.random_gamma_grad), (2.0, 1.0), "random_gamma_grad.*derivative in a"),
+        (lax.igamma, lambda a, x: mp.gammainc(a, 0, x, regularized=True), GAMMA_POINTS, (2, 0), 1e-12),
+        (lax.igammac, lambda a, x: mp.gammainc(a, x, regularized=True), GAMMA_POINTS, (1, 1), 1e-12),
+        (lax.random_gamma_grad, _mp_gamma_sample, GAMMA_POINTS, (1, 0), 1e-10),
+        (lax.random_gamma_grad, _mp_gamma_sample, GAMMA_POINTS, (0, 1), 1e-10),
+        (lax.betainc, lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True), BETA_POINTS, (2, 0, 0), 1e-10),
+        (lax.betainc, lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True), BETA_POINTS, (1, 1, 0), 1e-10),
+        (lax.betainc, lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True), BETA_POINTS, (0, 2, 0), 1e-10),
     ],
 )
-def test_derivatives_that_are_missing(function, point, message):
-    with pytest.raises(NotImplementedError, match=message):
-        function(*point)
+def test_derivatives_by_forward_mode_through_formulas(function, reference, points, orders, rtol):
+    """Those that have no formula of their own."""
+    derivative = function
+    for i, order in enumerate(orders):
+        for _ in range(order):
+            derivative = _sum_and_derive(derivative, i)
+    with mp.workdps(60):
+        step = mp.mpf(10) ** -15
+        want = [mp.diff(reference, tuple(map(mp.mpf, p)), orders, h=step) for p in points]
+    operands = [np.array(column) for column in zip(*points, strict=True)]
+    np.testing.assert_allclose(derivative(*operands), np.array(want, float), rtol=rtol)
+
+
+def test_second_derivatives_of_compiled_incomplete_integrals():
+    second = xform.jit(xform.grad(xform.grad(lax.igamma)))(1.5, 2.0)
+    with mp.workdps(60):
+        want = mp.diff(lambda a: mp.gammainc(a, 0, 2, regularized=True), 1.5, 2, h=mp.mpf(10) ** -15)
+    np.testing.assert_allclose(second, float(want), rtol=1e-12)
+
+
+def test_zeta_has_no_derivative_in_its_exponent():
+    with pytest.raises(NotImplementedError, match=r"zeta.*derivative in x"):
+        xform.grad(lax.zeta)(2.0, 1.0)
 
 
 def test_bessel_derivatives_at_zero():

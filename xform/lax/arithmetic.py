@@ -190,20 +190,34 @@ mul_p.transpose_marked = _zero_product_transpose
 # number by -1 is itself with remainder 0.
 
 
+def _unless_by_zero(function: np.ufunc, x: Any, y: Any) -> Any:
+    """`function` of integers, or None if a divisor is zero, of which NumPy knows when it has divided."""
+    try:
+        with np.errstate(divide="raise", over="ignore"):
+            return function(x, y)
+    except FloatingPointError:
+        return None
+
+
 def _truncated_quotient(x: Any, y: Any) -> Any:
-    if _is_exact(x) and _is_exact(y):
-        quotient = np.true_divide(x, y).astype(np.int64).astype(x.dtype, copy=False)
-    else:
-        quotient = np.floor_divide(x, y)
-        if dtypes.issubdtype(x.dtype, np.signedinteger):
-            quotient += ((quotient < 0) & (quotient * y != x)).astype(x.dtype)
-    zero = y == 0
-    return np.where(zero, ~np.zeros((), x.dtype), quotient) if zero.any() else quotient
+    signed = dtypes.issubdtype(x.dtype, np.signedinteger)
+    by_float = signed and x.size > 100 and _goes_by_float(x)
+    quotient = _unless_by_zero(np.true_divide if by_float else np.floor_divide, x, y)
+    if quotient is None:
+        zero, one = y == 0, np.ones((), x.dtype)
+        return np.where(zero, ~np.zeros((), x.dtype), _truncated_quotient(x, np.where(zero, one, y)))
+    if by_float:
+        return quotient.astype(np.int64).astype(x.dtype, copy=False)
+    if signed and quotient.size and quotient.min() < 0:
+        inexact = quotient * y != x
+        inexact &= quotient < 0
+        quotient += inexact
+    return quotient
 
 
-def _is_exact(x: Any) -> bool:
-    """Whether quotients of such integers can be had by float64, which is several times faster."""
-    return x.dtype.itemsize < 8 or (x.size > 100 and -(2**53) < x.min() <= x.max() < 2**53)
+def _goes_by_float(x: Any) -> bool:
+    """Whether float64 gives the quotients, and signs seem to differ, of which `floor_divide` is slow to find out."""
+    return x.flat[:64].min() < 0 and (x.dtype.itemsize < 8 or -(2**53) < x.min() <= x.max() < 2**53)
 
 
 def _is_integer(x: Any) -> bool:
@@ -215,10 +229,10 @@ def _div_host(x: Any, y: Any) -> Any:
 
 
 def _rem_host(x: Any, y: Any) -> Any:
-    out = np.fmod(x, y)
-    if _is_integer(x) and (zero := y == 0).any():
-        return np.where(zero, x, out)
-    return out
+    if not _is_integer(x):
+        return np.fmod(x, y)
+    out = _unless_by_zero(np.fmod, x, y)
+    return np.where(y == 0, x, np.fmod(x, y)) if out is None else out
 
 
 def _lower_integer_safely(operation: str) -> Any:

@@ -11,6 +11,7 @@ from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
 from xform.lax import identities, pairs, powers, reductions, rounding, shapes, slicing, special, stacking
 from xform.lax import transcendental as tr
+from xform.lax.polyval import polyval_p
 from xform.lax.roll import roll_p
 
 # Done in passing, while memory is read.
@@ -50,7 +51,7 @@ MOVED = [roll_p]
 QUOTIENTS = [ar.div_p, powers.sqrt_p, powers.rsqrt_p, pairs.hypot_p]
 WITH_WORK = [
     *(tr.exp_p, tr.exp2_p, tr.expm1_p, tr.log_p, tr.log1p_p),
-    *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p),
+    *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p, polyval_p),
 ]
 for costs, primitives in ((0.5, IN_PASSING), (0.75, MOVED), (2.0, QUOTIENTS), (4.0, WITH_WORK)):
     for primitive in primitives:

@@ -41,7 +41,19 @@ def _mulhi(x: Any, y: Any) -> Any:
     return sub(sub(high, select(lt(x, zero), y, zero)), select(lt(y, zero), x, zero))
 
 
-mulhi_p = elementwise("mulhi", host_as(_mulhi), accepts="integer", lower=lower_as(_mulhi))
+_mulhi_by_formula = host_as(_mulhi)
+
+
+def _mulhi_host(x: Any, y: Any) -> Any:
+    bits = 8 * x.dtype.itemsize
+    if bits == 64 or x.dtype.kind not in "iu":
+        return _mulhi_by_formula(x, y)
+    out = np.multiply(x, y, dtype=np.int64 if x.dtype.kind == "i" else np.uint64)
+    out >>= bits
+    return out.astype(x.dtype)
+
+
+mulhi_p = elementwise("mulhi", _mulhi_host, accepts="integer", lower=lower_as(_mulhi))
 
 
 @api_boundary

@@ -56,6 +56,7 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
 
+@functools.lru_cache(4096)
 def _window_sizes(
     shape: Sequence[int], updates_shape: Sequence[int], numbers: ScatterDimensionNumbers
 ) -> tuple[int, ...]:
@@ -150,8 +151,11 @@ def _host(
     out, updates = np.array(x, order="C"), np.asarray(updates)  # contiguous, so that `out.reshape(-1)` is a view
     if not updates.size:
         return out
-    windows = Windows.of(dimension_numbers)
     sizes = _window_sizes(out.shape, updates.shape, dimension_numbers)
+    if indices.ndim == 1:
+        _update_one(ufunc, out, indices, updates.reshape(sizes), dimension_numbers, mode)
+        return out
+    windows = Windows.of(dimension_numbers)
     # ufunc.at is fast in one dimension only; and windows that cover everything leave no axis to index.
     flat = sizes == out.shape or (ufunc is not None and not unique_indices)
     inside, arrays, indexed, whole, positions = index_arrays(windows, out.shape, indices, sizes, flat)
@@ -179,6 +183,22 @@ def _host(
     else:
         ufunc.at(target, place[0], updates)
     return out
+
+
+def _update_one(
+    ufunc: Any, out: Any, index: Any, window: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
+) -> None:
+    """Write a single window, unless it is not inside."""
+    starts = [0] * out.ndim
+    for d, i in zip(numbers.scatter_dims_to_operand_dims, index.tolist(), strict=True):
+        starts[d] = i
+    last = [n - m for n, m in zip(out.shape, window.shape, strict=True)]
+    if mode is GatherScatterMode.CLIP:
+        starts = [min(max(i, 0), limit) for i, limit in zip(starts, last, strict=True)]
+    elif not all(0 <= i <= limit for i, limit in zip(starts, last, strict=True)):
+        return
+    place = tuple(slice(i, i + n) for i, n in zip(starts, window.shape, strict=True))
+    out[place] = window if ufunc is None else ufunc(out[place], window)
 
 
 def _lower(

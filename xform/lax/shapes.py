@@ -6,6 +6,7 @@ from nothing: `iota`, `full`.
 May import: `lax.families`.
 """
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -468,6 +469,12 @@ _NARROW = {dtypes.by_name[name] for names in dtypes.narrow.values() for name in 
 
 
 def _saturating(x: Any, dtype: np.dtype) -> Any:
+    if isinstance(x, np.ndarray) and _is_told(x.dtype, dtype):
+        try:
+            with np.errstate(invalid="raise"):
+                return x.astype(dtype)
+        except FloatingPointError:  # NaN, or a number out of range
+            pass
     info = dtypes.iinfo(dtype)
     low, high = float(info.min), float(info.max)
     if not x.size or low < x.min() <= x.max() < high:  # false if there is a NaN
@@ -476,6 +483,26 @@ def _saturating(x: Any, dtype: np.dtype) -> Any:
     inside = np.where((x > low) & (x < high), x, 0.0)
     out = inside.astype(np.uint64 if info.min == 0 else np.int64).astype(dtype)
     return np.where(x >= high, np.asarray(info.max, dtype), np.where(x <= low, np.asarray(info.min, dtype), out))
+
+
+@functools.cache
+def _is_told(old: np.dtype, new: np.dtype) -> bool:
+    """Whether NumPy, or the processor, reports each number that doesn't fit where it converts floats to integers."""
+    info = dtypes.iinfo(new)
+    low, high = float(info.min), float(info.max)
+    for wrong in (np.nan, np.inf, -np.inf, 1e30, -1e30, 2 * high, 2 * low - 2, high + 1, 1.01 * low - 1):
+        for n in (1, 2, 7, 64):  # with and without vector instructions
+            for place in {0, n - 1}:
+                x = np.zeros(n, old)
+                with np.errstate(all="ignore"):
+                    x[place] = wrong
+                try:
+                    with np.errstate(invalid="raise"):
+                        x.astype(new)
+                    return False
+                except FloatingPointError:
+                    pass
+    return True
 
 
 def _convert_jvp(primals: Sequence[Any], ts: Sequence[Any], *, new_dtype: np.dtype, weak_type: bool) -> Any:

@@ -165,9 +165,21 @@ def _pad_host(x: Any, value: Any, *, padding_config: Any) -> Any:
         shape.append(size)
         source.append(builtins.slice(first, last))
         target.append(builtins.slice(at, at + (last - first - 1) * step + 1 if last > first else at, step))
-    is_zero = x.dtype.kind in "iuf" and value == 0 and not np.signbit(value)
-    out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
+    if any(at.step > 1 for at in target):
+        is_zero = x.dtype.kind in "iuf" and value == 0 and not np.signbit(value)
+        out = np.zeros(shape, x.dtype) if is_zero else np.full(shape, value, x.dtype)
+        out[tuple(target)] = x[tuple(source)]
+        return out
+    out = np.empty(shape, x.dtype)
     out[tuple(target)] = x[tuple(source)]
+    inner = out
+    for axis, (at, size) in enumerate(zip(target, shape, strict=True)):  # the margins of what is not filled yet
+        along = inner.swapaxes(0, axis)
+        if at.start:
+            along[: at.start] = value
+        if at.stop < size:
+            along[at.stop :] = value
+        inner = along[at.start : at.stop].swapaxes(0, axis)
     return out
 
 

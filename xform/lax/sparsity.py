@@ -28,6 +28,7 @@ from xform.lax.custom_calls import custom_jvp_call_p, custom_vjp_call_p
 from xform.lax.dot import dot_general_p
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from xform.lax.gather import gather_p
+from xform.lax.polyval import polyval_p
 from xform.lax.reductions import reduce_max_p, reduce_min_p, reduce_prod_p, reduce_sum_p
 from xform.lax.roll import roll_p
 from xform.lax.scatter import scatter_add_p, scatter_p
@@ -67,6 +68,18 @@ def _scatter_add(aval: Any, operands: Sequence[Any], **params: Any) -> list[Any]
         to = np.asarray(host_value(target)).astype(int).ravel() - 1
         kept = np.flatnonzero(to >= 0)
         found[2] = dep.links(to[kept], kept, (aval.size, updates.aval.size))
+    return found
+
+
+def _polyval(aval: Any, operands: Sequence[Any], **params: Any) -> list[Any]:
+    c, x = operands
+    found: list[Any] = [None, None]
+    if isinstance(c, Dependent):
+        n, size = c.aval.shape[0], c.aval.size
+        in_place = np.tile(np.arange(aval.size), n), np.arange(size)
+        found[0] = dep.everywhere(aval, c) if c.aval.ndim == 1 else dep.links(*in_place, (aval.size, size))
+    if isinstance(x, Dependent):
+        found[1] = dep.elementwise(aval, [x])[0]
     return found
 
 
@@ -145,6 +158,7 @@ def _while(
 
 mul_p.depends, select_n_p.depends, convert_element_type_p.depends = dep.product, dep.chosen, dep.elementwise
 dot_general_p.depends, scatter_add_p.depends, split_p.depends = dep.contraction, _scatter_add, _split
+polyval_p.depends = _polyval
 cond_p.depends, scan_p.depends, while_p.depends = _cond, _scan, _while
 for p in (
     *(broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p, roll_p, slice_p, pad_p, concatenate_p),

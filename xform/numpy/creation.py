@@ -21,6 +21,7 @@ from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
+from xform.numpy import keys
 from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     NUMBERS,
@@ -94,9 +95,12 @@ def array(
     Array([[1, 2],
            [3, 4]], dtype=int64)
     """
-    if type(object) is np.ndarray and dtype is None and not ndmin and device is out_sharding is like is None:
+    plain = dtype is device is out_sharding is like is None and not ndmin and not ndmax and order == "K" and copy
+    if plain and type(object) is ArrayImpl:
+        return object
+    if plain and type(object) is np.ndarray:
         found = object.dtype
-        if found in dtypes.kinds and found.isnative and state.enable_x64 and order == "K" and not ndmax and copy:
+        if found in dtypes.kinds and found.isnative and state.enable_x64:
             return ArrayImpl(object.copy())
     try:
         if copy is False:
@@ -126,6 +130,8 @@ def asarray(
     wanted device.
     """
     if dtype is order is device is like is None:
+        if type(a) is ArrayImpl and not copy:
+            return a
         if isinstance(a, Array):
             return _copied(a) if copy else a
         if type(a) is np.ndarray and copy is not False:
@@ -139,8 +145,10 @@ def asarray(
         out = _array("asarray", a, dtype, order, 0, device, out_sharding, like)
         return _copied(out) if copy and out is a else out
     except Exception as error:
-        error.__traceback__ = filtered_traceback(error.__traceback__)
-        raise
+        if not keys.among(a):
+            error.__traceback__ = filtered_traceback(error.__traceback__)
+            raise
+    return keys.mapped(asarray, a, dtype, order, copy=copy, device=device, out_sharding=out_sharding, like=like)
 
 
 def _array(name: str, x: Any, dtype: Any, order: Any, ndmin: int, device: Any, out_sharding: Any, like: Any) -> Any:
@@ -405,7 +413,7 @@ def _filled(name: str, make: Callable[[Any, Any], np.ndarray], value: int) -> Ca
         like: Any = None,
         out_sharding: Any = None,
     ) -> Array:
-        if state.fast and dtype is order is device is like is out_sharding is None and state.enable_x64:
+        if state.fast_by_types and dtype is order is device is like is out_sharding is None:
             try:
                 return ArrayImpl(make(shape, float))
             except (TypeError, ValueError):

@@ -18,7 +18,7 @@ from xform.numpy.fast import ANY, WIDE, short_way
 from xform.numpy.promotion import array_of, canonical_axis, known_integer, no_out, shown
 
 
-@short_way(np.diagonal, ANY, plain="offset axis1 axis2")
+@short_way(lambda a, offset=0, axis1=0, axis2=1: a.diagonal(offset, axis1, axis2), ANY, plain="offset axis1 axis2")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements with ``index[axis2] - index[axis1] == offset``, along a new last axis."""
     return _diagonal("diagonal", array_of("diagonal", a), offset, axis1, axis2)
@@ -41,7 +41,7 @@ def _diagonal(name: str, a: Array, offset: Any, axis1: Any, axis2: Any) -> Array
     return slice_in_dim(flat, start, start + (length - 1) * (n + 1) + 1, n + 1, axis=-1)
 
 
-@short_way(np.trace, WIDE, plain="offset axis1 axis2")
+@short_way(lambda a, offset=0, axis1=0, axis2=1: a.trace(offset, axis1, axis2), WIDE, plain="offset axis1 axis2")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
     """The sum of a diagonal."""
     no_out("trace", out)

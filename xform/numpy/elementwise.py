@@ -19,8 +19,8 @@ from xform.lax.rounding import is_finite_p, trunc_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
-from xform.numpy import formulas, keys, reductions, ufuncs
-from xform.numpy.fast import INEXACT, REAL, REFUSALS, same, short_way, with_keywords
+from xform.numpy import formulas, host_forms, keys, reductions, ufuncs
+from xform.numpy.fast import INEXACT, INTEGERS, REAL, REFUSALS, lend, same, several, short_way, with_keywords
 from xform.numpy.promotion import (
     array_of,
     broadcast_shapes_of,
@@ -50,16 +50,20 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     >>> xnp.where(x > 0, x, 0.0).tolist()
     [0.0, 4.0]
     """
-    if type(condition) is ArrayImpl and type(x) is ArrayImpl and state.fast:
-        m, a = condition._host, x._host
-        if m is not None and a is not None and m.dtype.kind == "b" and not x._weak:
+    if (
+        state.fast
+        and (type(mask := condition) is ArrayImpl or type(mask := lend(condition)) is ArrayImpl)
+        and (type(first := x) is ArrayImpl or type(first := lend(x)) is ArrayImpl)
+    ):
+        m, a = mask._host, first._host
+        if m is not None and a is not None and m.dtype.kind == "b" and not first._weak:
             t = type(y)
             if t is ArrayImpl:
                 b = y._host
                 ready = b is not None and b.dtype is a.dtype and not y._weak
             else:
                 b = y
-                ready = a.dtype.kind in (_SCALAR_FITS.get(t, ()))
+                ready = a.dtype.kind in (_SCALAR_FITS.get(t, ())) or (t is np.ndarray and b.dtype is a.dtype)
             if ready:
                 try:
                     return ArrayImpl(np.where(m, a, b))
@@ -93,7 +97,7 @@ def _where(condition: Any, x: Any, y: Any, size: Any, fill_value: Any) -> Any:
     return select_n_p.bind(condition, y, x)
 
 
-@api_boundary
+@short_way(host_forms.select, several("?"), several(INTEGERS + INEXACT), plain="default")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """Elements of the choice that belongs to the first condition that holds, else the default.
 
@@ -153,7 +157,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     return out
 
 
-@short_way(np.clip, "fd", plain="min max a_min a_max")
+@short_way(lambda x, min=None, max=None: x.clip(min, max), "fd", plain="min max")
 def clip(
     x: Any = None, /, min: Any = None, max: Any = None, out: None = None,
     *, a: Any = None, a_min: Any = None, a_max: Any = None,
@@ -172,7 +176,7 @@ def clip(
     return formulas.array(x)
 
 
-@short_way(np.nan_to_num, "fd", plain="copy nan posinf neginf")
+@short_way(host_forms.nan_to_num, "fd", plain="copy nan posinf neginf")
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     """NaN becomes `nan`, infinities the largest and smallest finite numbers, or what is given."""
     x = array_of("nan_to_num", x, "x")
@@ -212,7 +216,7 @@ def real_if_close(a: Any, tol: float = 100) -> Array:
 # ---- Rounding, and parts of numbers ------------------------------------------------------------------------
 
 
-@short_way(np.round, "fd", plain="decimals")
+@short_way(lambda a, decimals=0: a.round(decimals), "fd", plain="decimals")
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimals (negative: tens, hundreds ...); halves go to the even neighbour."""
     no_out("round", out)
@@ -286,7 +290,7 @@ def angle(z: Any, deg: bool = False) -> Array:
 # ---- Questions ---------------------------------------------------------------------------------------------
 
 
-@short_way(np.isclose, INEXACT, same(INEXACT), plain="rtol atol equal_nan")
+@short_way(host_forms.isclose, INEXACT, same(INEXACT), plain="rtol atol equal_nan")
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether ``abs(a - b) <= atol + rtol * abs(b)``, element by element; equal infinities are close."""
     a, b = map(formulas.array, pair("isclose", a, b))
@@ -298,7 +302,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool 
     return out | (ufuncs.isnan(a) & ufuncs.isnan(b)) if equal_nan else out
 
 
-@short_way(np.allclose, INEXACT, same(INEXACT), plain="rtol atol equal_nan")
+@short_way(host_forms.allclose, INEXACT, same(INEXACT), plain="rtol atol equal_nan")
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements are close, as `isclose` says."""
     return reductions.all(isclose(a, b, rtol, atol, equal_nan))

@@ -17,7 +17,7 @@ May import: `xform.core`, `xform.backends.numpy`, `interpreters.plans`, `numpy.p
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -160,7 +160,11 @@ def _binary(
                             ready = b is not None and b.dtype is found and not x2._weak
                         else:
                             b = x2
-                            ready = (t is float and kind in "fc") or (t is int and kind != "b")
+                            ready = (
+                                (t is float and kind in "fc")
+                                or (t is int and kind != "b")
+                                or (t is np.ndarray and b.dtype is found)
+                            )
                         if ready:
                             token = set_state(QUIET)
                             try:
@@ -169,7 +173,7 @@ def _binary(
                                 pass
                             finally:
                                 quiet_end(token)
-            elif swapped is not None and type(x2) is ArrayImpl and (type(x1) is float or type(x1) is int):
+            elif swapped is not None and type(x2) is ArrayImpl and type(x1) in _GIVING_WAY:
                 return swapped(x2, x1)
             if type(x1) in _CONCRETE and type(x2) in _CONCRETE:
                 result = _mixed(host, kinds, widens, x1, x2)
@@ -193,6 +197,7 @@ def _binary(
 
 # Types of what NumPy may compute with after promotion: what else counts as an array takes the general way.
 _SCALARS = frozenset([bool, int, float, complex])
+_GIVING_WAY = frozenset([int, float, np.ndarray])  # types of first operands of which the second one decides the way
 _CONCRETE = frozenset([ArrayImpl, np.ndarray, *_SCALARS, *(d.type for d in dtypes.kinds)])
 
 
@@ -331,7 +336,7 @@ def short_way(
     That is so if nothing is transformed or debugged, and the leading arguments are arrays on the host (a single one was
     not put on a device) that are neither empty nor weakly typed, of the dtypes given; all others must be plain numbers,
     strings, None, or tuples and lists of these. What NumPy refuses goes the general way, for the error. That is an
-    `api_boundary`.
+    `api_boundary`. ndarrays are taken, too; of results that are views of their memory a copy is made.
 
     Parameters
     ----------
@@ -344,8 +349,7 @@ def short_way(
     """
     names = frozenset(plain.split())
     kinds = [kind if isinstance(kind, Kind) else Kind(kind) for kind in arrays]
-    simple = len(kinds) == 1 and not kinds[0].optional and not kinds[0].several
-    accepted = _accept_one(kinds[0].chars, names) if simple else _accept(kinds, names)
+    accepted = _accept(kinds, names)
     moves = any(kind.chars is ANY for kind in kinds)  # and never warns
 
     def decorate(general: _F) -> _F:
@@ -353,19 +357,25 @@ def short_way(
 
         @functools.wraps(general)
         def function(*args: Any, **kwargs: Any) -> Any:
-            if state.fast_by_types and len(args) <= most and (values := accepted(args, kwargs)) is not None:
-                token = None if moves else quiet_begin()
-                try:
-                    out = host(*values, **kwargs)
-                except REFUSALS:
-                    out = None
-                finally:
-                    if token is not None:
-                        quiet_end(token)
-                if not (out is None or (unless_nan and _has_nan(out))):
-                    if type(out) is np.ndarray and out.ndim:
-                        return ArrayImpl(out)
-                    return _wrapped(out, into)
+            if state.fast_by_types and len(args) <= most:
+                lent = False
+                values = accepted(args, kwargs)
+                if values is None and kinds:
+                    lent = True
+                    values = accepted(_lent(args, kinds), kwargs)
+                if values is not None:
+                    token = None if moves else quiet_begin()
+                    try:
+                        out = host(*values, **kwargs)
+                    except REFUSALS:
+                        out = None
+                    finally:
+                        if token is not None:
+                            quiet_end(token)
+                    if not (out is None or (unless_nan and _has_nan(out))):
+                        if (type(out) is np.ndarray and out.ndim and not lent) or isinstance(out, np.generic):
+                            return ArrayImpl(out)
+                        return _wrapped(out, into, lent)
             try:
                 return general(*args, **kwargs)
             except Exception as error:
@@ -386,63 +396,86 @@ def _most(function: Callable[..., Any], arrays: int, names: frozenset[str]) -> i
     return arrays + sum(99 if p.kind is p.VAR_POSITIONAL else 1 for p in known)
 
 
-_Accept = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
+_Accept = Callable[[Sequence[Any], dict[str, Any]], Sequence[Any] | None]
 
 
-def _accept_one(chars: Any, names: frozenset[str]) -> _Accept:
-    """What finds the arguments for NumPy, or None, of a function of one array."""
+def _accept(kinds: Sequence[Kind], names: frozenset[str]) -> _Accept:
+    """What finds the arguments for NumPy, or None, of a function of arrays of these kinds."""
+    least = len(kinds) - len(list(itertools.takewhile(lambda kind: kind.optional, kinds[::-1])))
 
-    def accepted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any] | None:
+    def accepted(args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any] | None:
+        n = len(args)
+        if n < least:
+            return None
+        values: list[Any] = []
+        dtype = None
+        for x, kind in zip(args, kinds):
+            if type(x) is ArrayImpl:
+                h = x._host
+                if h is None or x._weak or not h.size:
+                    return None
+                before, dtype = dtype, h.dtype
+                chars, same, _, several = kind
+                if dtype.char not in chars or (same and dtype is not before) or several:
+                    return None
+                values.append(h)
+            elif kind.several:
+                x = hosts(x, kind.chars)
+                if x is None:
+                    return None
+                values.append(x)
+            elif kind.optional and type(x) in _PLAIN:
+                values.append(x)
+            else:
+                return None
+        if n > len(kinds):
+            rest = args[len(kinds) :]
+            if not _are_plain(rest):
+                return None
+            values += rest
+        return values if not kwargs or (kwargs.keys() <= names and _are_plain(kwargs.values())) else None
+
+    # The same for the most frequent cases.
+
+    def one(args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any] | None:
         if args and type(a := args[0]) is ArrayImpl:
             h = a._host
             if h is not None and h.dtype.char in chars and h.size and not a._weak and a._device is None:
                 if len(args) == 1 and not kwargs:
                     return (h,)
-                if all(map(_is_plain, args[1:])) and _are_plain(kwargs, names):
-                    return (h, *args[1:])
+                rest = args[1:]
+                if _are_plain(rest) and (not kwargs or (kwargs.keys() <= names and _are_plain(kwargs.values()))):
+                    return (h, *rest)
         return None
 
-    return accepted
+    def two(args: Sequence[Any], kwargs: dict[str, Any]) -> Sequence[Any] | None:
+        if len(args) == 2 and not kwargs:
+            x, y = args
+            if type(x) is type(y) is ArrayImpl and not (x._weak or y._weak):
+                a, b = x._host, y._host
+                if (
+                    a is not None
+                    and b is not None
+                    and a.dtype is b.dtype
+                    and a.dtype.char in chars
+                    and a.size
+                    and b.size
+                ):
+                    return a, b
+        return accepted(args, kwargs)
+
+    if not kinds or kinds[0].optional or kinds[0].several:
+        return accepted
+    chars = kinds[0].chars
+    return one if len(kinds) == 1 else two if len(kinds) == 2 and kinds[1].same else accepted
 
 
-def _accept(kinds: Sequence[Kind], names: frozenset[str]) -> _Accept:
-    """The same for several arrays, optional ones, and lists of arrays."""
-    least = len(kinds) - len(list(itertools.takewhile(lambda kind: kind.optional, kinds[::-1])))
-
-    def accepted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any] | None:
-        if len(args) < least:
-            return None
-        values: list[Any] = []
-        for x, (chars, same, optional, several) in zip(args, kinds):
-            if several:
-                x = hosts(x, chars)
-                if x is None:
-                    return None
-            elif type(x) is ArrayImpl:
-                h = x._host
-                if h is None or h.dtype.char not in chars or not h.size or x._weak:
-                    return None
-                if same and h.dtype is not values[-1].dtype:
-                    return None
-                x = h
-            elif not optional or type(x) not in _PLAIN:
-                return None
-            values.append(x)
-        for x in args[len(kinds) :]:
-            if not _is_plain(x):
-                return None
-            values.append(x)
-        return None if kwargs and not _are_plain(kwargs, names) else values
-
-    return accepted
+def _are_plain(values: Iterable[Any]) -> bool:
+    return _PLAIN.issuperset(map(type, values)) or all(map(_is_plain, values))
 
 
 def _is_plain(x: Any) -> bool:
-    return type(x) in _PLAIN or (type(x) in (tuple, list) and all(map(_is_plain, x)))
-
-
-def _are_plain(kwargs: dict[str, Any], names: frozenset[str]) -> bool:
-    return kwargs.keys() <= names and all(map(_is_plain, kwargs.values()))
+    return type(x) in _PLAIN or (type(x) in (tuple, list) and _are_plain(x))
 
 
 def hosts(arrays: Any, chars: str = ANY) -> list[Any] | None:
@@ -462,14 +495,37 @@ def hosts(arrays: Any, chars: str = ANY) -> list[Any] | None:
     return found if dtype is not None and dtype.char in chars else None
 
 
+def _lent(args: Sequence[Any], kinds: Sequence[Kind]) -> Sequence[Any]:
+    known = [lend(x) if type(x) is np.ndarray or kind.several else x for x, kind in zip(args, kinds)]
+    return [*known, *args[len(kinds) :]]
+
+
+def lend(x: Any) -> Any:
+    """An array in the memory of an ndarray, which NumPy may read; its user may write to it later.
+
+    Anything else, but a list or tuple of them, is returned as it is.
+    """
+    t = type(x)
+    if t is np.ndarray and _CANONICAL.get(x.dtype.char) is x.dtype and state.enable_x64:
+        return ArrayImpl(x.view() if x.ndim else x[()])
+    return [*map(lend, x)] if t is list or t is tuple else x
+
+
+_CANONICAL = {d.char: d for d in dtypes.kinds if d.char in ANY}
+
+
 def _has_nan(out: Any) -> bool:
     return bool(np.isnan(out).any()) if out.ndim else out != out
 
 
-def _wrapped(out: Any, into: Any = None) -> Any:
-    """NumPy's results as arrays: also Python numbers, several of them, and those of rank 0."""
+def _wrapped(out: Any, into: Any = None, lent: bool = False) -> Any:
+    """NumPy's results as arrays: also Python numbers, several of them, and those of rank 0; copies of lent memory."""
     if isinstance(out, np.generic):
         return ArrayImpl(out)
     if isinstance(out, (tuple, list)):
-        return (into or type(out))([_wrapped(x) for x in out])
-    return ArrayImpl(out if type(out) is np.ndarray and out.ndim else np.asarray(out)[()])
+        return (into or type(out))(
+            [ArrayImpl(x) if type(x) is np.ndarray and x.ndim and not lent else _wrapped(x, None, lent) for x in out]
+        )
+    if type(out) is np.ndarray and out.ndim:
+        return ArrayImpl(out.copy() if lent and out.base is not None else out)
+    return ArrayImpl(np.asarray(out)[()])

@@ -24,6 +24,7 @@ from xform.lax.dynamic_slicing import dynamic_slice_p, of_one_dtype
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, fill_scalar, gather_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape, rev_p, squeeze_p
 from xform.lax.slicing import static_slice
+from xform.numpy import host_forms
 from xform.numpy.fast import ANY, INTEGERS, optional, short_way
 from xform.numpy.index_plans import ARRAY, INT, NEW, SCALAR, SLICE, Item, holds_tracer, in_bounds, parse, plan_of
 from xform.numpy.promotion import array_of, axis_or_none, canonical_axis, is_concrete, no_out, shown
@@ -273,7 +274,7 @@ def _mode_of(mode: Any, indices: Array, fill_value: Any) -> Any:
     return "fill" if mode is None and (fill_value is not None or not is_concrete(indices)) else mode
 
 
-@short_way(np.take, ANY, optional(INTEGERS), plain="axis")
+@short_way(host_forms.take, ANY, optional(INTEGERS), plain="axis")
 def take(
     a: Any,
     indices: Any,
@@ -328,7 +329,7 @@ def take(
     return a.at[(slice(None),) * axis + (indices,)].get(mode=mode, fill_value=fill_value, **flags)
 
 
-@short_way(np.take_along_axis, ANY, INTEGERS, plain="axis")
+@short_way(host_forms.take_along_axis, ANY, INTEGERS, plain="axis")
 def take_along_axis(
     arr: Any,
     indices: Any,

@@ -18,9 +18,9 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.lax.sorting import sort as lax_sort
 from xform.lax.stacking import stack_p, tile_p
-from xform.numpy import keys, manipulation
+from xform.numpy import host_forms, keys, manipulation
 from xform.numpy.elementwise import where
-from xform.numpy.fast import ANY, REFUSALS, hosts, same, several, short_way
+from xform.numpy.fast import ANY, REFUSALS, hosts, lend, same, several, short_way
 from xform.numpy.manipulation import atleast_1d, atleast_2d, atleast_3d
 from xform.numpy.promotion import (
     ShapeError,
@@ -57,7 +57,7 @@ def concatenate(
 ) -> Array:
     """Join arrays along an existing axis; with ``axis=None`` the elements of all in a row."""
     if dtype is out is None and state.fast:
-        found = hosts(arrays)
+        found = hosts(arrays) or hosts(lend(arrays))
         if found is not None:
             try:
                 return ArrayImpl(np.concatenate(found, axis))
@@ -98,7 +98,7 @@ def _concatenate(name: str, arrays: Sequence[Array], axis: Any) -> Array:
 def stack(arrays: Any, axis: int = 0, out: None = None, *, dtype: Any = None, casting: str = "same_kind") -> Array:
     """Join arrays of one shape along a new axis."""
     if dtype is out is None and state.fast:
-        found = hosts(arrays)
+        found = hosts(arrays) or hosts(lend(arrays))
         if found is not None:
             try:
                 return ArrayImpl(np.stack(found, axis))
@@ -200,7 +200,7 @@ def tile(A: Any, reps: Any) -> Array:
     return tile_p.bind(manipulation.reshape(a, shape), reps=counts)
 
 
-@short_way(np.repeat, ANY, plain="repeats axis")
+@short_way(host_forms.repeat, ANY, plain="repeats axis")
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
 ) -> Array:

@@ -14,7 +14,7 @@ from xform import lax
 from xform.core import dtypes, tree
 
 _MOVING = (
-    "append array array_split asarray atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to choose "
+    "append array array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to choose "
     "column_stack compress concat copy delete diagonal dsplit dstack expand_dims flip fliplr flipud full full_like "
     "hsplit hstack insert "
     "matrix_transpose moveaxis permute_dims ravel repeat roll rollaxis rot90 select split squeeze swapaxes take "

@@ -22,7 +22,7 @@ from xform.lax.linalg import det_p, geqrf_p, inv_p, pinv_p, slogdet_p, svd_p
 from xform.lax.linalg.matrices import check_subset, hermitian_part
 from xform.lax.linalg.solve import solve as _solve
 from xform.lax.shapes import reshape_p
-from xform.numpy import creation, diagonals, indexing, manipulation, products, reductions, sorting, ufuncs
+from xform.numpy import creation, diagonals, host_forms, indexing, manipulation, products, reductions, sorting, ufuncs
 from xform.numpy.einstein import einsum
 from xform.numpy.elementwise import where
 from xform.numpy.fast import INEXACT, WIDE, same, several, short_way
@@ -105,7 +105,7 @@ class SVDResult(NamedTuple):
 
 def _symmetrized(host: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function, which reads one triangle, of ``(a + a^H) / 2``."""
-    return lambda a: host((a + a.conj().swapaxes(-1, -2)) * 0.5)
+    return lambda a: host(host_forms.hermitian_part(a))
 
 
 # ---- Equations and inverses --------------------------------------------------------------------------------
@@ -345,7 +345,13 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     return _lax.cholesky(a, symmetrize_input=bool(symmetrize_input))
 
 
-@short_way(np.linalg.qr, INEXACT, plain="mode", into=QRResult._make)
+def _host_qr(a: Any, mode: Any = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r", "raw"):  # NumPy has others still
+        raise ValueError
+    return np.linalg.qr(a, mode)
+
+
+@short_way(_host_qr, INEXACT, plain="mode", into=QRResult._make)
 def qr(a: Any, mode: str = "reduced") -> Any:
     """QR decomposition: ``a = Q R`` with orthonormal columns in Q and upper triangular R.
 

@@ -20,7 +20,7 @@ from xform.lax.roll import roll_p
 from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.lax.split import split_p
-from xform.numpy import keys
+from xform.numpy import host_forms, keys
 from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     ShapeError,
@@ -114,7 +114,7 @@ def _to_shape(a: Array, new: Shape) -> Array:
     return a if a.shape == new else reshape_p.bind(a, new_sizes=new)
 
 
-@short_way(np.ravel, ANY)
+@short_way(lambda a: a.ravel(), ANY)
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements in one axis."""
     _no_sharding("ravel", out_sharding)
@@ -139,7 +139,7 @@ def resize(a: Any, new_shape: Any) -> Array:
     return _to_shape(slice_in_dim(flat, 0, wanted), new)
 
 
-@short_way(np.squeeze, ANY, plain="axis")
+@short_way(lambda a, axis=None: a.squeeze(axis), ANY, plain="axis")
 def squeeze(a: Any, axis: Any = None) -> Array:
     """Without axes of length 1: all, or those given, which must have it."""
     a = array_of("squeeze", a)
@@ -153,7 +153,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     return squeeze_p.bind(a, dimensions=tuple(sorted(axes))) if axes else a
 
 
-@short_way(np.expand_dims, ANY, plain="axis")
+@short_way(host_forms.expand_dims, ANY, plain="axis")
 def expand_dims(a: Any, axis: Any) -> Array:
     """With new axes of length 1, which stand at `axis` of the result."""
     a = array_of("expand_dims", a)
@@ -186,7 +186,7 @@ atleast_3d = _at_least("atleast_3d", 3, lambda s: (*s, 1) if len(s) == 2 else (1
 # ---- Order of the axes -------------------------------------------------------------------------------------
 
 
-@short_way(np.transpose, ANY, plain="axes")
+@short_way(lambda a, axes=None: a.transpose(axes), ANY, plain="axes")
 def transpose(a: Any, axes: Any = None) -> Array:
     """The axes in another order: axis i of the result is axis ``axes[i]``; None: reversed."""
     a = array_of("transpose", a)
@@ -211,7 +211,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
-@short_way(np.swapaxes, ANY, plain="axis1 axis2")
+@short_way(lambda a, axis1, axis2: a.swapaxes(axis1, axis2), ANY, plain="axis1 axis2")
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     a = array_of("swapaxes", a)
@@ -221,7 +221,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return a if i == j else transpose_p.bind(a, permutation=tuple(order))
 
 
-@short_way(np.moveaxis, ANY, plain="source destination")
+@short_way(host_forms.moveaxis, ANY, plain="source destination")
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """Axes moved to other places; the rest keeps its order."""
     a = array_of("moveaxis", a)
@@ -295,7 +295,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
             return flip(swapaxes(m, first, second), second)
 
 
-@short_way(np.roll, ANY, plain="shift axis")
+@short_way(host_forms.roll, ANY, plain="shift axis")
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced.
 
@@ -332,7 +332,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 # ---- Broadcasting ------------------------------------------------------------------------------------------
 
 
-@short_way(np.broadcast_to, ANY, plain="shape")
+@short_way(host_forms.broadcast_to, ANY, plain="shape")
 def broadcast_to(array: Any, shape: Any, subok: bool = False, *, out_sharding: Any = None) -> Array:
     """The array repeated to a shape, by NumPy's broadcasting."""
     _no_sharding("broadcast_to", out_sharding)
@@ -391,7 +391,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool
     return [slice_in_dim(ary, a, max(a, b), axis=axis) for a, b in itertools.pairwise(bounds)]
 
 
-@short_way(np.split, ANY, plain="indices_or_sections axis")
+@short_way(host_forms.split, ANY, plain="indices_or_sections axis")
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Parts along an axis: so many of equal length, or between indices.
 

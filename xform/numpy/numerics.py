@@ -17,7 +17,7 @@ from xform.lax.convolution import conv_general_dilated
 from xform.lax.shapes import convert, reshape_p
 from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import slice_in_dim
-from xform.numpy import manipulation, reductions, ufuncs
+from xform.numpy import host_forms, manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.fast import REAL, REFUSALS, WIDE, optional, same, short_way
 from xform.numpy.joining import concatenate
@@ -39,7 +39,7 @@ from xform.numpy.searching import searchsorted
 # ---- Differences and integrals -----------------------------------------------------------------------------
 
 
-@short_way(np.diff, REAL + "?FD", plain="n axis")
+@short_way(host_forms.diff, REAL + "?FD", plain="n axis")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The n-th differences of neighbours along an axis, with values put in front and behind before."""
     a, n = array_of("diff", a), operator.index(n)

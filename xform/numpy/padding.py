@@ -16,7 +16,7 @@ from xform.core import dtypes
 from xform.core.array import Array
 from xform.lax.shapes import broadcast_in_dim_p, convert, rev_p
 from xform.lax.slicing import pad_p, slice_in_dim
-from xform.numpy import manipulation, reductions, statistics, ufuncs
+from xform.numpy import host_forms, manipulation, reductions, statistics, ufuncs
 from xform.numpy.fast import short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.promotion import array_of, concrete, is_several, shown
@@ -51,14 +51,7 @@ def _pairs(arg: str, value: Any, array: Array) -> list[tuple[Any, Any]]:
     return rows
 
 
-def _host_pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
-    if mode == "empty":  # NumPy's is not initialised
-        raise ValueError
-    pad: Any = np.pad
-    return pad(array, pad_width, mode, **kwargs)
-
-
-@short_way(_host_pad, "fd", plain="pad_width mode constant_values end_values stat_length reflect_type")
+@short_way(host_forms.pad, "fd", plain="pad_width mode constant_values end_values stat_length reflect_type")
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """Elements put around an array.
 

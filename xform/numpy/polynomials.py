@@ -11,10 +11,10 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import api_boundary
-from xform.lax.control_flow import scan
+from xform.lax.polyval import polyval_p
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
-from xform.numpy import manipulation, ufuncs
+from xform.numpy import host_forms, manipulation, ufuncs
 from xform.numpy.creation import ones, zeros
 from xform.numpy.diagonals import diag
 from xform.numpy.elementwise import where
@@ -22,7 +22,17 @@ from xform.numpy.fast import optional, same, short_way
 from xform.numpy.joining import concatenate
 from xform.numpy.numerics import convolve
 from xform.numpy.products import dot, outer
-from xform.numpy.promotion import array_of, concrete, is_concrete, promote, promote_inexact, shown, strong
+from xform.numpy.promotion import (
+    array_of,
+    broadcast_shapes_of,
+    concrete,
+    expand_to,
+    is_concrete,
+    promote,
+    promote_inexact,
+    shown,
+    strong,
+)
 from xform.numpy.special_matrices import vander
 
 
@@ -38,7 +48,7 @@ def _to_length(x: Array, n: int) -> Array:
     return x if x.size >= n else concatenate([lax_full((n - x.size,), 0, x.dtype), x])
 
 
-@short_way(np.polyval, "d", optional(same("d")))
+@short_way(host_forms.polyval, "d", optional(same("d")))
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The value of a polynomial, by Horner's rule. `unroll`: how many steps are written out in a loop of the program.
 
@@ -52,13 +62,13 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     if p.ndim < 1:
         raise ValueError(f"numpy.polyval: p must have at least one axis, got {shown(p)}")
     p, x = (strong(array_of("polyval", v)) for v in promote("polyval", p, x))
-    shape = manipulation.broadcast_shapes(p.shape[1:], x.shape)
-    start = lax_full(shape, 0, p.dtype)
-    if p.shape[0] <= unroll:
-        for coefficient in manipulation.unstack(p):
-            start = start * x + coefficient
-        return start
-    return scan(lambda y, c: (y * x + c, None), start, p, unroll=unroll)[0]
+    shape = broadcast_shapes_of("polyval", [p.shape[1:], x.shape], [p, x])
+    if p.ndim > 1:
+        n, *rest = p.shape
+        p = expand_to(manipulation.reshape(p, (n, *(1,) * (len(shape) - len(rest)), *rest)), (n, *shape))
+    if p.dtype == bool:  # with or for sums and and for products
+        return expand_to(where(x, p.any(0), p[-1] if p.shape[0] else False), shape)
+    return polyval_p.bind(p, expand_to(x, shape), unroll=unroll)
 
 
 @api_boundary

@@ -17,8 +17,8 @@ from xform.core.errors import api_boundary, filtered_traceback
 from xform.lax.dot import dot_general_p
 from xform.lax.precision import canonical_precision
 from xform.lax.shapes import broadcast_in_dim, convert, transpose_p
-from xform.numpy import manipulation, ufuncs
-from xform.numpy.fast import REFUSALS, WIDE, dtype_of_keywords, same, short_way
+from xform.numpy import host_forms, manipulation, ufuncs
+from xform.numpy.fast import REFUSALS, WIDE, dtype_of_keywords, lend, same, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -69,6 +69,10 @@ def _mismatch(name: str, a: Any, b: Any, i: int, j: int) -> ShapeError:
 
 def _host(function: Any, a: Any, b: Any) -> Any:
     """NumPy's product of two concrete arrays of one wide dtype, or None."""
+    if not type(a) is type(b) is ArrayImpl:
+        a, b = lend(a), lend(b)
+        if not type(a) is type(b) is ArrayImpl:
+            return None
     x, y = a._host, b._host
     if x is None or y is None or x.dtype is not y.dtype or x.dtype.char not in WIDE or a._weak or b._weak:
         return None
@@ -98,7 +102,7 @@ def dot(
     preferred_element_type : dtype, optional
         Of the sums.
     """
-    if type(a) is type(b) is ArrayImpl and state.fast and precision is preferred_element_type is out is None:
+    if state.fast and precision is preferred_element_type is out is None:
         result = _host(np.dot, a, b)
         if result is not None:
             return result
@@ -148,7 +152,7 @@ def matmul(
     keywords : those of ufuncs; `dtype` is what `a` and `b` are converted to
     """
     plain = out is axes is None and not keywords
-    if plain and type(a) is type(b) is ArrayImpl and state.fast and precision is preferred_element_type is None:
+    if plain and state.fast and precision is preferred_element_type is None:
         result = _host(np.matmul, a, b)
         if result is not None:
             return result
@@ -314,7 +318,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return _dot("inner", a, b, ((a.ndim - 1,), (b.ndim - 1,)), precision=precision, preferred=preferred_element_type)
 
 
-@short_way(lambda a, b: np.multiply.outer(a.ravel(), b.ravel()), WIDE, same(WIDE))
+@short_way(host_forms.outer, WIDE, same(WIDE))
 def outer(a: Any, b: Any, out: None = None) -> Array:
     """All products of an element of `a` with one of `b`, both in a row."""
     no_out("outer", out)
@@ -323,7 +327,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     return broadcast_in_dim(a, shape, (0,)) * broadcast_in_dim(b, shape, (1,))
 
 
-@short_way(np.tensordot, WIDE, same(WIDE), plain="axes")
+@short_way(host_forms.tensordot, WIDE, same(WIDE), plain="axes")
 def tensordot(
     a: Any,
     b: Any,
@@ -355,7 +359,7 @@ def tensordot(
     return _dot("tensordot", a, b, (first, second), precision=precision, preferred=preferred_element_type)
 
 
-@api_boundary
+@short_way(host_forms.kron, WIDE, same(WIDE))
 def kron(a: Any, b: Any) -> Array:
     """Kronecker product: `b` times each element of `a`, in blocks."""
     a, b = promoted_arrays("kron", a, b)

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcast_in_dim, broadcasted_iota, convert, iota
+from xform.lax.shapes import broadcast_in_dim, broadcast_in_dim_p, broadcasted_iota, convert, iota
 from xform.lax.shapes import reshape as lax_reshape
-from xform.numpy import ufuncs
+from xform.numpy import host_forms, ufuncs
 from xform.numpy.creation import placed
 from xform.numpy.fast import short_way
 from xform.numpy.promotion import (
@@ -96,7 +97,7 @@ def _samples(name: str, num: Any) -> int:
     return num
 
 
-@short_way(np.linspace, plain="start stop num endpoint retstep axis")
+@short_way(host_forms.linspace, plain="start stop num endpoint retstep axis")
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -114,7 +115,11 @@ def linspace(
     axis = canonical_axis("linspace", axis, len(shape) + 1)
     if state.fast and is_concrete(start, stop):
         host: Any = np.linspace
-        values, gap = host(start._value(), stop._value(), num, endpoint, True, computed, axis)
+        token = quiet_begin()
+        try:
+            values, gap = host(start._value(), stop._value(), num, endpoint, True, computed, axis)
+        finally:
+            quiet_end(token)
         out: Any = ArrayImpl(values)
         step: Any = ArrayImpl(np.asarray(gap, computed))
     else:
@@ -192,5 +197,5 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     out = []
     for a, place in zip(arrays, order, strict=True):
         shape = tuple(a.size if d == place else 1 for d in range(len(arrays))) if sparse else full_shape
-        out.append(broadcast_in_dim(a, shape, (place,) * a.ndim))
+        out.append(broadcast_in_dim_p.bind(a, shape=shape, broadcast_dimensions=(place,) * a.ndim))
     return tuple(out)

@@ -29,7 +29,7 @@ from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
 from xform.numpy import ufuncs
-from xform.numpy.fast import ANY, INEXACT, REFUSALS, WIDE, short_way
+from xform.numpy.fast import ANY, INEXACT, REFUSALS, WIDE, lend, short_way
 from xform.numpy.promotion import (
     ShapeError,
     array_of,
@@ -99,9 +99,13 @@ def _summing(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: i
         where: Any = None,
         promote_integers: bool = True,
     ) -> Array:
-        if type(a) is ArrayImpl and dtype is out is initial is where is None and state.fast:
-            h = a._host
-            if h is not None and h.dtype.char in WIDE and not a._weak:
+        if (
+            dtype is out is initial is where is None
+            and state.fast
+            and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
+        ):
+            h = x._host
+            if h is not None and h.dtype.char in WIDE and not x._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -150,9 +154,13 @@ def _extreme(name: str, p: Primitive, ufunc: np.ufunc, combine: Any, identity: A
     def function(
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Array:
-        if type(a) is ArrayImpl and out is initial is where is None and state.fast:
-            h = a._host
-            if h is not None and h.dtype.char in _ORDERED and not a._weak:
+        if (
+            out is initial is where is None
+            and state.fast
+            and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
+        ):
+            h = x._host
+            if h is not None and h.dtype.char in _ORDERED and not x._weak:
                 token = quiet_begin()
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -198,8 +206,8 @@ def _testing(name: str, p: Primitive, ufunc: np.ufunc, identity: bool, doc: str)
     reduce: Any = ufunc.reduce
 
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
-        if type(a) is ArrayImpl and out is where is None and state.fast:
-            h = a._host
+        if out is where is None and state.fast and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl):
+            h = x._host
             if h is not None and h.dtype.kind in "biufc":
                 try:
                     return ArrayImpl(reduce(h, axis, None, None, keepdims))
@@ -257,8 +265,13 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
 
 def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
     def function(a: Any, axis: Any = None, out: None = None, keepdims: bool | None = None) -> Array:
-        if type(a) is ArrayImpl and out is keepdims is None and state.fast and state.enable_x64:
-            h = a._host
+        if (
+            out is keepdims is None
+            and state.fast
+            and state.enable_x64
+            and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
+        ):
+            h = x._host
             if h is not None and h.dtype.char in _ORDERED:
                 try:
                     return ArrayImpl(getattr(h, name)(axis))
@@ -310,9 +323,9 @@ def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
     """Mean over axes; NaN of no elements."""
-    if type(a) is ArrayImpl and dtype is out is where is None and state.fast:
-        h = a._host
-        if h is not None and (axis is None or h.ndim) and h.dtype.char in INEXACT and not a._weak:
+    if dtype is out is where is None and state.fast and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl):
+        h = x._host
+        if h is not None and (axis is None or h.ndim) and h.dtype.char in INEXACT and not x._weak:
             token = quiet_begin()
             try:
                 return ArrayImpl(host_mean(h, axis, keepdims))
@@ -383,9 +396,13 @@ def variance(
     root: bool = False,
 ) -> Array:
     """The variance, or the square root of it."""
-    if type(a) is ArrayImpl and dtype is out is where is mean is correction is None and state.fast:
-        h = a._host
-        if h is not None and h.dtype.char in "fd" and not a._weak and (axis is None or type(axis) is int):
+    if (
+        dtype is out is where is mean is correction is None
+        and state.fast
+        and (type(x := a) is ArrayImpl or type(x := lend(a)) is ArrayImpl)
+    ):
+        h = x._host
+        if h is not None and h.dtype.char in "fd" and not x._weak and (axis is None or type(axis) is int):
             token = quiet_begin()
             try:
                 squared = host_variance(h, axis, ddof, keepdims)
@@ -471,7 +488,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
                 lax_reshape(weights, tuple(n if d in axes else 1 for d, n in enumerate(a.shape))), a.shape
             )
         total = sum(weights, axes, keepdims=keepdims)
-        if is_concrete(total) and (np.asarray(total) == 0).any():
+        if is_concrete(total) and not np.asarray(total).all():
             raise ZeroDivisionError(f"numpy.average: weights sum to zero, can't be normalized, {shown(weights)}")
         out = sum(a * weights, axes, keepdims=keepdims) / total
     return (out, total) if returned else out
@@ -485,7 +502,7 @@ def _cumulate(name: str, p: Primitive, a: Array, axis: int, dtype: Any) -> Array
 
 
 def _cumulative(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
-    @short_way(getattr(np, name), WIDE, plain="axis")
+    @short_way(lambda a, axis=None: getattr(a, name)(axis), WIDE, plain="axis")
     def function(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Array:
         no_out(name, out)
         a = array_of(name, a)

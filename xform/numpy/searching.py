@@ -47,7 +47,7 @@ def _truth(a: Array) -> Array:
     return convert(a, np.dtype(bool))
 
 
-@short_way(np.nonzero, ANY)
+@short_way(lambda a: a.nonzero(), ANY)
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that aren't zero, one array per axis.
 
@@ -141,7 +141,7 @@ def compress(
 # ---- Sorted arrays -----------------------------------------------------------------------------------------
 
 
-@short_way(np.searchsorted, REAL, same(REAL), plain="side")
+@short_way(lambda a, v, side="left": a.searchsorted(v, side), REAL, same(REAL), plain="side")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
     """Where to insert values into a sorted vector so that it stays sorted.
 

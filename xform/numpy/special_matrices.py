@@ -3,7 +3,7 @@
 May import: `numpy.creation`, `numpy.promotion`, `xform.lax`, `xform.core`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from xform.lax.comparison import select_n_p
 from xform.lax.shapes import broadcasted_iota, convert
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
+from xform.numpy import host_forms
 from xform.numpy.creation import placed, zeros
 from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import array_of, dtype_argument, expand_to, known_integer, numpy_only, shown
@@ -79,22 +80,13 @@ def _triangle(name: str, m: Any, k: Any, lower: bool) -> Any:
     return select_n_p.bind(mask, zero, m) if lower else select_n_p.bind(mask, m, zero)
 
 
-def _host_triangle(host: Callable[..., Any]) -> Callable[..., Any]:
-    def triangle(m: Any, k: int = 0) -> Any:
-        if m.ndim < 2:
-            raise ValueError
-        return host(m, k)
-
-    return triangle
-
-
-@short_way(_host_triangle(np.tril), ANY, plain="k")
+@short_way(host_forms.tril, ANY, plain="k")
 def tril(m: Any, k: int = 0) -> Array:
     """A copy with zeros above the k-th diagonal of the last two axes."""
     return _triangle("tril", m, k, True)
 
 
-@short_way(_host_triangle(np.triu), ANY, plain="k")
+@short_way(host_forms.triu, ANY, plain="k")
 def triu(m: Any, k: int = 0) -> Array:
     """A copy with zeros below the k-th diagonal of the last two axes."""
     return _triangle("triu", m, k, False)

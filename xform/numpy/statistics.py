@@ -16,7 +16,7 @@ from xform.core.errors import ConcretizationTypeError, api_boundary
 from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
-from xform.numpy import indexing, manipulation, reductions, ufuncs
+from xform.numpy import host_forms, indexing, manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where
 from xform.numpy.fast import optional, same, short_way
 from xform.numpy.joining import concatenate
@@ -216,13 +216,13 @@ nanquantile = _family("nanquantile", True, 1, "`quantile` of what is not NaN." +
 nanpercentile = _family("nanpercentile", True, 100, "`percentile` of what is not NaN." + _INFINITE)
 
 
-@short_way(np.median, "ld", plain="axis keepdims")
+@short_way(host_forms.median, "ld", plain="axis keepdims")
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The middle of the sorted elements over axes, or the mean of the middle two; NaN if there is a NaN."""
     return _quantile("median", a, 0.5, axis, out, "midpoint", keepdims, None, False, 1)
 
 
-@short_way(np.median, "ld", plain="axis keepdims", unless_nan=True)
+@short_way(host_forms.median, "ld", plain="axis keepdims", unless_nan=True)
 def nanmedian(
     a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from xform.lax.arithmetic import add, div, max, min, mul, neg, sub
+from xform.lax.arithmetic import add, div, mul, neg, sub
 from xform.lax.bitwise import bitcast_convert_type, shift_left
 from xform.lax.comparison import clamp, ge, gt, lt, select
 from xform.lax.polynomials import horner
@@ -18,7 +18,7 @@ from xform.lax.rounding import round
 from xform.lax.shapes import convert
 from xform.lax.special import tables
 from xform.lax.special.double_double import Double, over, plus, scaled, times, two_sum
-from xform.lax.special.formulas import evaluate
+from xform.lax.special.formulas import at_least, at_most, evaluate
 from xform.lax.transcendental import exp, log
 
 _LN2 = 0.6931471803691238, 1.9082149292705877e-10  # the first part with 21 zeros at its end: products with k are exact
@@ -48,11 +48,11 @@ def exp_of(x: Double) -> Any:
 
 def stirling(a: Any) -> tuple[Any, Any]:
     """Of gamma(a + 1), for a >= 1 over (a / e)^a, a factor and a logarithm."""
-    u = sub(min(a, 1.0), 1.0)
-    small = mul(mul(u, min(a, 1.0)), evaluate(tables.LGAMMA, u))
-    medium = clamp(1.0, a, 8.0)
+    u = sub(at_most(a, 1.0), 1.0)
+    small = mul(mul(u, at_most(a, 1.0)), evaluate(tables.LGAMMA, u))
+    medium = at_most(at_least(a, 1.0), 8.0)
     middle = div(evaluate(tables.STIRLING, div(sub(medium, 1.0), add(medium, 1.0))), medium)
-    large = max(a, 8.0)
+    large = at_least(a, 8.0)
     far = div(evaluate(tables.LGAMMA_TAIL, div(1.0, square(large))), large)
     correction = select(lt(a, 1.0), small, select(lt(a, 8.0), middle, far))
     return select(lt(a, 1.0), 1.0, sqrt(mul(a, float(2 * np.pi)))), correction
@@ -62,7 +62,7 @@ def gamma_factor(a: Any, x: Any) -> tuple[Any, Double, Any]:
     """x^a exp(-x) / gamma(a + 1); its logarithm but for Stirling's corrections, and these as a factor."""
     zero = mul(a, 0.0)
     large = ge(a, 1.0)
-    exponent = log_power(a, (x, zero), (max(a, 1.0), zero))
+    exponent = log_power(a, (x, zero), (at_least(a, 1.0), zero))
     exponent = plus(plus(exponent, (select(large, a, 0.0), zero)), (neg(x), zero))
     root, correction = stirling(a)
     return div(exp_of(plus(exponent, (neg(correction), zero))), root), exponent, mul(root, exp(correction))
@@ -75,7 +75,7 @@ def beta_factor(a: Any, b: Any, x: Double, y: Double) -> Any:
     large = ge(n[0], 1.0)
     base = select(large, n[0], 1.0), select(large, n[1], 0.0)
     exponent = plus(
-        log_power(a, times(x, base), (max(a, 1.0), zero)), log_power(b, times(y, base), (max(b, 1.0), zero))
+        log_power(a, times(x, base), (at_least(a, 1.0), zero)), log_power(b, times(y, base), (at_least(b, 1.0), zero))
     )
     exponent = plus(exponent, (select(large, neg(n[0]), 0.0), select(large, neg(n[1]), 0.0)))
     for c in (a, b):

@@ -2,7 +2,7 @@
 
 A formula is a function in terms of `lax` operations. `lower_as` makes a lowering of it, `host_as` a host rule.
 
-May import: `xform.interpreters`, `lax.polynomials`, `lax.bitwise`, `lax.shapes`.
+May import: `xform.interpreters`, `lax.polynomials`, `lax.bitwise`, `lax.comparison`, `lax.shapes`.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from xform.core.avals import ShapedArray
 from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
 from xform.lax.bitwise import bitwise_and, bitwise_or
+from xform.lax.comparison import gt, lt, select
 from xform.lax.polynomials import horner
 from xform.lax.shapes import convert
 from xform.lax.special.tables import Table
@@ -55,7 +56,9 @@ def host_as(formula: Callable[..., Any], sort_by: int | None = None) -> Callable
         key = (formula, tuple(x.dtype for x in operands), *params.items())
         program = _programs.get(key)
         if program is None:
-            avals = [ShapedArray((2,), x.dtype) for x in operands]  # what is traced holds for any length
+            avals = [
+                ShapedArray((1,), x.dtype) for x in operands
+            ]  # what is traced holds for any length, by broadcasting
             closed, consts = trace_to_closed(lambda *xs: [formula(*xs, **params)], avals, formula.__name__)
             run = host_function(closed)
             program = _programs[key] = lambda *xs: run(*map(np.asarray, consts), *xs)[0]
@@ -82,6 +85,16 @@ def in_float64(formula: Callable[..., Any]) -> Callable[..., Any]:
 
     wide.__name__ = formula.__name__
     return wide
+
+
+def at_least(x: Any, least: float) -> Any:
+    """The maximum, with the derivative of `x` at `least` itself."""
+    return select(lt(x, least), least, x)
+
+
+def at_most(x: Any, most: float) -> Any:
+    """The minimum, with the derivative of `x` at `most` itself."""
+    return select(gt(x, most), most, x)
 
 
 def all_of(*conditions: Any) -> Any:

@@ -32,8 +32,9 @@ from xform.lax.rounding import ceil
 from xform.lax.special import tables
 from xform.lax.special.deviance import exp_of, gamma_factor
 from xform.lax.special.error import scaled_erfc
-from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, in_float64
+from xform.lax.special.formulas import all_of, any_of, at_least, at_most, evaluate, host_as, in_float64
 from xform.lax.special.gamma import digamma_p, lgamma_p, log_minus_digamma
+from xform.lax.special.slopes import slopes
 from xform.lax.transcendental import exp, exp_p, expm1, log, log1p, log_p
 
 _EXPANSION_FROM = 20.0  # a
@@ -80,6 +81,12 @@ def _steps(a: Any, x: Any, beyond: Any, below: Any) -> Any:
     return select(beyond, add(div(95.0, max(x, _SMALL)), 24.0), select(below, series, 0.0))
 
 
+# Temme's variable, eta^2 / 2 = mu - log(1 + mu): eta / mu in powers of mu, and mu / eta in powers of eta.
+_ETA = [1.0, -1 / 3, 7 / 36, -73 / 540, 1331 / 12960, -22409 / 272160]
+_MU = [1.0, 1 / 3, 1 / 36, -1 / 270, 1 / 4320, 1 / 17010]
+_NEAR = 1e-3  # mu
+
+
 def _expansion(eta: Any, inverse: Any, rows: Sequence[Sequence[float]]) -> Any:
     """The sum of the polynomials in eta, over powers of a."""
     total = mul(eta, 0.0)
@@ -92,20 +99,20 @@ def _temme(a: Any, x: Any, exponent: Any, derive: bool) -> Any:
     """Around x = a the smaller of P and Q, over exp(exponent); or dQ/da, over that and sqrt(2 pi a)."""
     above, inverse = ge(x, a), div(1.0, a)
     half_square = neg(min(exponent, 0.0))  # a eta^2 / 2 = x - a - a log(x / a)
-    eta = min(sqrt(mul(half_square, mul(inverse, 2.0))), 0.5)
-    eta = select(above, eta, neg(eta))
+    mu = div(sub(x, a), a)
+    near = lt(abs(mu), _NEAR)
+    eta = sqrt(mul(select(near, 1.0, half_square), mul(inverse, 2.0)))
+    eta = select(near, mul(mu, horner(select(near, mu, 0.0), _ETA)), select(above, eta, neg(eta)))
     total = _expansion(eta, inverse, tables.TEMME)
     if not derive:
         correction = div(select(above, total, neg(total)), sqrt(mul(a, float(2 * np.pi))))
         return add(mul(scaled_erfc(min(sqrt(half_square), 27.5)), 0.5), correction)
     in_eta = _expansion(eta, inverse, [[n * c for n, c in enumerate(row)][1:] or [0.0] for row in tables.TEMME])
     in_inverse = _expansion(eta, inverse, [[k * c for c in row] for k, row in enumerate(tables.TEMME)][1:])
-    mu = div(sub(x, a), a)
     logarithm = log1p(mu)
-    center = eq(eta, 0.0)
-    safe = select(center, 1.0, eta)
-    slope = add(select(center, 1.0, div(logarithm, safe)), mul(total, sub(logarithm, mul(inverse, 0.5))))
-    slope = sub(slope, mul(in_eta, mul(inverse, select(center, 1.0, div(mu, safe)))))
+    quotient = select(near, horner(select(near, eta, 0.0), _MU), div(mu, select(near, 1.0, eta)))
+    slope = add(sub(quotient, mul(eta, 0.5)), mul(total, sub(logarithm, mul(inverse, 0.5))))
+    slope = sub(slope, mul(in_eta, mul(inverse, quotient)))
     return sub(slope, mul(in_inverse, square(inverse)))
 
 
@@ -117,7 +124,7 @@ def _parts(a: Any, x: Any, what: str) -> Any:
     below = bitwise_not(any_of(beyond, expanded))
     factor, exponent, gamma = gamma_factor(a, x)
     sums, slopes = _recurrence(a, x, beyond, _steps(a, x, beyond, below), derive)
-    center = max(a, _EXPANSION_FROM)
+    center = at_least(a, _EXPANSION_FROM)
     around = _temme(center, select(expanded, x, center), select(expanded, exponent[0], 0.0), derive)
 
     if derive:
@@ -143,7 +150,7 @@ def _parts(a: Any, x: Any, what: str) -> Any:
 
 def _upper_small(a: Any, x: Any) -> Any:
     """Q for a < 1 and x <= 0.6: 1 - x^a / gamma(1 + a) (1 + a times a sum), without its cancellation for small a."""
-    a, x = min(a, 1.0), min(x, _SMALL)
+    a, x = at_most(a, 1.0), at_most(x, _SMALL)
     u = sub(a, 1.0)
     power = sub(mul(a, log(x)), mul(mul(u, a), evaluate(tables.LGAMMA, u)))
     total: Any = None
@@ -192,13 +199,6 @@ def _primitive(name: str, what: str, jvp: list[Callable[..., Any]]) -> Any:
     return elementwise(name, rule, accepts="float", jvp=jvp, lower=lower_as(formula), widen=True)
 
 
-def _none(name: str, argument: str) -> Callable[..., Any]:
-    def rule(g: Any, ans: Any, a: Any, x: Any) -> Any:
-        raise NotImplementedError(f"lax.{name} has no derivative in {argument}")
-
-    return rule
-
-
 igamma_p = _primitive(
     "igamma",
     "lower",
@@ -221,14 +221,12 @@ igamma_grad_a_p = _primitive(
     "igamma_grad_a",
     "slope",
     [
-        _none("igamma_grad_a", "a (the second derivative of igamma in a)"),
+        slopes("igamma_grad_a", _formula("slope"), 2)[0],
         lambda g, ans, a, x: mul_p.bind(g, mul_p.bind(_density(a, x), sub_p.bind(log_p.bind(x), digamma_p.bind(a)))),
     ],
 )
 
-random_gamma_grad_p = _primitive(
-    "random_gamma_grad", "sample", [_none("random_gamma_grad", "a"), _none("random_gamma_grad", "the sample")]
-)
+random_gamma_grad_p = _primitive("random_gamma_grad", "sample", slopes("random_gamma_grad", _formula("sample"), 2))
 
 
 @api_boundary
@@ -254,7 +252,7 @@ def igammac(a: Any, x: Any) -> Any:
 
 @api_boundary
 def igamma_grad_a(a: Any, x: Any) -> Any:
-    """Elementwise derivative of `igamma` in `a`, within 12 ulp. It has a derivative in `x`, but none in `a`."""
+    """Elementwise derivative of `igamma` in `a`, within 12 ulp."""
     return apply(igamma_grad_a_p, a, x)
 
 
