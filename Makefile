@@ -2,8 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
-# More than cores: XLA maps memory for each program it compiles, and Linux allows a process 65,530 maps.
-WORKERS ?= 4
+WORKERS ?= 2
 # Paths or options for pytest: make test TESTS=tests/test_demo.py
 TESTS  ?= --doctest-modules xform tests
 
@@ -31,6 +30,7 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
+slow: export XLA_FLAGS += --xla_backend_optimization_level=3 --xla_cpu_use_fusion_emitters=true
 slow: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 

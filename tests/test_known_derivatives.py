@@ -20,6 +20,14 @@ def test_a_polynomial_at_zero():
         assert float(slope) == 1.0
 
 
+def test_fractions_grow_like_the_number():
+    """Also where the fraction is a zero, of either sign: from both sides the slope is 1."""
+    x = np.array([-2.5, -2.0, -0.0, 0.0, 2.0, 2.5])
+    slopes = xform.vmap(xform.grad(lambda x: xnp.modf(x)[0]))
+    np.testing.assert_array_equal(slopes(x), np.ones(6))
+    np.testing.assert_array_equal(xform.jit(slopes)(x), np.ones(6))
+
+
 def test_the_norm_of_a_decomposition_with_equal_singular_values():
     """The Frobenius norm of U diag(s) V^T is that of the matrix, whose gradient is A / |A|."""
     a = np.diag([1.0, 1.0, 2.0, 3.0])

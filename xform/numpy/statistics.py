@@ -142,6 +142,8 @@ def _by_place(rows: Array, q: Array, method: str, skip_nan: bool) -> Array:
         lower, upper = (ordered[i.reshape(q.shape)] for i in (first, second))
     if is_concrete(fraction) and not np.any(np.asarray(fraction)):
         out = lower
+    elif method in _PLACES:  # halfway; without overflow
+        out = where(fraction == 0, lower, 0.5 * lower + 0.5 * upper)
     else:
         gap = upper - lower
         between = where(fraction < 0.5, lower + gap * fraction, upper - gap * (1 - fraction))
@@ -207,7 +209,7 @@ def _family(name: str, skip_nan: bool, scale: float, doc: str) -> Callable[..., 
 _METHODS_DOC = (
     " over axes, with NumPy's thirteen methods. The axes of `q` come first in the result.\n\n"
     "    NaN among the elements gives NaN.\n\n"
-    "    Differs from NumPy: the quantile between two equal infinities is that infinity, not NaN."
+    "    Differs from NumPy: between equal infinities, and at midpoints beside one, it is infinite, not NaN."
 )
 quantile = _family("quantile", False, 1, "Quantiles of the levels q, from 0 to 1," + _METHODS_DOC)
 percentile = _family("percentile", False, 100, "Quantiles of the levels q, from 0 to 100," + _METHODS_DOC)
