@@ -106,3 +106,16 @@ def test_traced_levels_and_vmap():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_medians_beside_infinities(name, dtype):
+    """The mean of the middle two, as in NumPy."""
+    ours = getattr(xnp, name)
+    for values in ([-1.5, np.inf], [-np.inf, 2], [np.inf, np.inf], [1, 2, np.inf, np.inf], [-np.inf, np.inf]):
+        x = np.array(values, dtype)
+        with np.errstate(invalid="ignore"):
+            want = getattr(np, name)(x)
+        for got in (ours(x), xform.jit(ours)(x)):
+            np.testing.assert_array_equal(got, want)

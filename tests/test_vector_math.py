@@ -30,6 +30,7 @@ FUNCTIONS = {
     "atan": (mp.atan, [(1e-300, 1e-3), (1e-3, 10), (10, BIG)], True, 1.5),
     "sinh": (mp.sinh, [(1e-300, 1e-3), (1e-3, 1), (1, 710)], True, 3),
     "cosh": (mp.cosh, [(1e-300, 1e-3), (1e-3, 1), (1, 710)], True, 2),
+    "tanh": (mp.tanh, [(1e-300, 1e-3), (1e-3, 2), (1, 22)], True, 2),
     "asinh": (mp.asinh, [(1e-300, 1e-3), (1e-3, 10), (10, BIG)], True, 2.5),
     "acosh": (mp.acosh, [(1, 1.1), (1, 10), (10, BIG)], False, 3),
     "atanh": (mp.atanh, [(1e-300, 1e-3), (1e-3, 1), (0.9, 1)], True, 2.5),

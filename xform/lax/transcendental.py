@@ -461,7 +461,7 @@ tanh_p = elementwise(
     _tanh_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, one_minus_square_p.bind(ans)),
-    lower=lower_in_float32(in_wide_vectors(lower_as(tanh_formula))),
+    lower=lower_in_float32(in_wide_vectors(lower_as(tanh_formula), "tanh")),
     lower_complex="tanh",
 )
 

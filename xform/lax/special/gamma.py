@@ -2,7 +2,8 @@
 
 Hosts take them from SciPy, which is imported at the first call.
 
-May import: `lax.special.formulas`, `lax.special.zeta`, `lax.gather`, the elementwise modules of `lax`.
+May import: `lax.special.formulas`, `lax.special.zeta`, the elementwise modules of `lax`, `lax.control_flow`,
+`lax.gather`, `lax.reductions`.
 """
 
 from math import factorial, isqrt
@@ -14,18 +15,21 @@ from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
 from xform.lax.arithmetic import abs, add, add_p, div, max, min, mul, mul_p, neg, sub
 from xform.lax.comparison import clamp, eq, gt, le, lt, ne, select
+from xform.lax.control_flow.cond import cond
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.gather import GatherDimensionNumbers, gather
 from xform.lax.powers import square
+from xform.lax.reductions import reduce_or
 from xform.lax.rounding import floor, round
 from xform.lax.shapes import convert, expand_dims
 from xform.lax.special import tables
-from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, replaced
+from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, in_float64, replaced
 from xform.lax.special.zeta import zeta_of_any
 from xform.lax.transcendental import exp, log
 
 # Both functions of a positive number: a polynomial for 1 <= x <= 3 beside the function's zeros as factors; beyond, the
-# recurrence down to that interval, unrolled; from 8 on Stirling's formula with its remainder.
+# recurrence down to that interval, unrolled; from 8 on Stirling's formula with its remainder. In float64, float32 gets
+# all digits around the zeros on the negative axis, too.
 _STIRLING_FROM = 8.0
 _STEPS = 5
 _STIRLING_CONSTANT = float(np.log(2 * np.pi) - 1) / 2
@@ -71,15 +75,29 @@ def _lgamma(x: Any) -> Any:
     return select(all_of(le(x, 0.0), eq(x, floor(x))), constant(x, np.inf), y)
 
 
-_lgamma_formula = host_as(_lgamma)
+def _lgamma_lowered(x: Any) -> Any:
+    if x.dtype != np.float32:
+        return _lgamma(x)
+    return cond(reduce_or(lt(x, -1.0), tuple(range(x.ndim))), in_float64(_lgamma), _lgamma, x)
+
+
+def _lgamma_near_zeros(x: Any) -> Any:
+    """For 1/2 < x < 2."""
+    up = lt(x, 1.0)
+    u = sub(x, select(up, constant(x, 1), 2.0))
+    core = mul(mul(u, select(up, x, add(u, 1.0))), evaluate(tables.LGAMMA, u))
+    return add(core, select(up, neg(log(x)), constant(x, 0)))
+
+
+_near_zeros = host_as(_lgamma_near_zeros)
 
 
 def _lgamma_host(x: Any) -> Any:
     from scipy import special
 
-    y = np.where(np.isneginf(x), x.dtype.type(np.inf), special.gammaln(x))
-    # Near 1 and 2 SciPy's is accurate in absolute terms only.
-    return y if x.dtype != np.float64 else replaced(y, (x > 0.6) & (x < 2.5), _lgamma_formula, x)
+    # SciPy's is -inf at -inf, and around 1 and 2 it is accurate in absolute terms only.
+    y = replaced(special.gammaln(x), x == -np.inf, np.negative, x)
+    return y if x.dtype != np.float64 else replaced(y, (x > 0.5) & (x < 2), _near_zeros, x)
 
 
 lgamma_p = elementwise(
@@ -87,20 +105,17 @@ lgamma_p = elementwise(
     _lgamma_host,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, digamma_p.bind(x)),
-    lower=lower_as(_lgamma),
+    lower=lower_as(_lgamma_lowered),
     widen=True,
 )
 
 
-# The positive zero of digamma less 2, as a number of the dtype and the rest.
-_ZERO = {
-    "float32": (-0.5383678674697876, 1.2438149938918909e-08),
-    "float64": (-0.5383678550316376, -1.5522348162858677e-17),
-}
+# The positive zero of digamma less 2, as a number and the rest.
+_ZERO = (-0.5383678550316376, -1.5522348162858677e-17)
 
 
 def _digamma(x: Any) -> Any:
-    zero, rest = _ZERO[x.dtype.name]
+    zero, rest = _ZERO
     negative = lt(x, 0.0)
     a = select(negative, sub(1.0, x), x)
     up = lt(a, 1.0)
@@ -144,7 +159,7 @@ digamma_p = elementwise(
     _digamma_host,
     accepts="float",
     jvp=lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
-    lower=lower_as(_digamma),
+    lower=lower_as(in_float64(_digamma)),
     widen=True,
 )
 
@@ -215,7 +230,8 @@ polygamma_p = elementwise(
 def lgamma(x: Any) -> Any:
     """Elementwise logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
-    Within 4 ulp for x > -2. Where |gamma(x)| crosses 1 on the negative axis, the error is small in absolute terms only.
+    Within 4 ulp for x > -2, and in float32 everywhere. In float64, where |gamma(x)| crosses 1 on the negative axis, the
+    error is small in absolute terms only.
     """
     return apply(lgamma_p, x)
 
@@ -224,7 +240,8 @@ def lgamma(x: Any) -> Any:
 def digamma(x: Any) -> Any:
     """Elementwise derivative of `lgamma`; NaN at -1, -2, ...
 
-    Within 4 ulp for x > 0. Around its zeros on the negative axis the error is as small in absolute terms only.
+    Within 4 ulp for x > 0, and in float32 everywhere. In float64, around its zeros on the negative axis, the error is
+    small in absolute terms only.
     """
     return apply(digamma_p, x)
 

@@ -246,7 +246,7 @@ def igamma(a: Any, x: Any) -> Any:
 
 @api_boundary
 def igammac(a: Any, x: Any) -> Any:
-    """Elementwise regularized upper incomplete gamma function 1 - P(a, x), without cancellation; within 6 ulp."""
+    """Elementwise regularized upper incomplete gamma function 1 - P(a, x), without cancellation; within 5 ulp."""
     return apply(igammac_p, a, x)
 
 

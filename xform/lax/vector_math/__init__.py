@@ -48,12 +48,16 @@ def vectorized(name: str, otherwise: str | Callable[..., Any]) -> Callable[..., 
     return lower_in_float32(lower)
 
 
-def in_wide_vectors(rule: Callable[..., Value]) -> Callable[..., Value]:
-    """A lowering rule that is arithmetic, and wants wide vectors as a formula does."""
+def in_wide_vectors(rule: Callable[..., Value], otherwise: str | None = None) -> Callable[..., Value]:
+    """A lowering rule that is arithmetic, and wants wide vectors as a formula does.
+
+    Where no formula is taken, it is XLA's operation `otherwise`, if there is one, whose code is shorter to compile.
+    """
 
     def lower(ctx: Context, *operands: Value) -> Value:
-        ctx.module.takes_formula(math.prod(ctx.out.shape))
-        return rule(ctx, *operands)
+        if ctx.module.takes_formula(math.prod(ctx.out.shape)) or otherwise is None:
+            return rule(ctx, *operands)
+        return ctx.op(otherwise, operands, ctx.out)
 
     return lower
 
