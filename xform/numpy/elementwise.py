@@ -40,8 +40,8 @@ from xform.numpy.promotion import (
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of x where the condition holds, of y elsewhere; with the condition alone, `nonzero`.
 
-    All three are broadcast. Derivatives flow through the chosen elements only: but an infinite derivative of what isn't
-    chosen gives NaN (0 * inf), so guard its argument by a second `where`.
+    All three are broadcast. Derivatives flow through the chosen elements only: what isn't chosen contributes exactly
+    zero, also where its derivative is infinite or NaN.
 
     Examples
     --------
@@ -52,6 +52,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     """
     if (
         state.fast
+        and size is fill_value is None
         and (type(mask := condition) is ArrayImpl or type(mask := lend(condition)) is ArrayImpl)
         and (type(first := x) is ArrayImpl or type(first := lend(x)) is ArrayImpl)
     ):

@@ -168,7 +168,7 @@ def _lower(shape: tuple[int, ...], k: Any) -> Any:
 def pad(array: Any, pad_width: Any, mode: str = "constant", **kwargs: Any) -> Any:
     """`numpy.pad`."""
     if mode != "constant" or type(pad_width) is not int or kwargs:
-        if mode == "empty":  # NumPy's is not initialised
+        if mode == "empty" or "stat_length" in kwargs or "reflect_type" in kwargs:  # NumPy doesn't check them
             raise ValueError
         return np.pad(array, pad_width, mode, **kwargs)  # type: ignore[call-overload]
     if pad_width < 0:
