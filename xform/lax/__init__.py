@@ -68,6 +68,7 @@ from xform.lax.dynamic_slicing import (
 )
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
+from xform.lax.general_powers import pow
 from xform.lax.identities import stop_gradient, with_sharding_constraint
 from xform.lax.mulhi import mulhi
 from xform.lax.polynomials import polynomial
@@ -157,7 +158,6 @@ from xform.lax.transcendental import (
     log1p,
     log2,
     logistic,
-    pow,
     sin,
     sinh,
     tan,

@@ -46,6 +46,7 @@ from xform.lax.dot import dot_general_p
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from xform.lax.fft import fft_p
 from xform.lax.gather import gather_p
+from xform.lax.general_powers import pow_p
 from xform.lax.identities import stop_gradient_p
 from xform.lax.mulhi import mulhi_p
 from xform.lax.powers import cbrt_p, integer_pow_p, one_minus_square_p, rsqrt_p, sqrt_p, square_p
@@ -100,7 +101,6 @@ from xform.lax.transcendental import (
     log2_p,
     log_p,
     logistic_p,
-    pow_p,
     sin_p,
     sinh_p,
     tan_p,
