@@ -11,7 +11,6 @@ import pytest
 
 import xform
 import xform.lax as lax
-from tests.calls import OPTIMIZED
 from xform.core.config import small_programs
 
 mp = pytest.importorskip("mpmath")
@@ -168,7 +167,7 @@ def evaluate(function, points, backend):
     if backend == "host":
         return np.asarray(function(*points))
     size = points[0].size
-    compiled = xform.jit(function, compiler_options=OPTIMIZED)
+    compiled = xform.jit(function)
     return np.asarray(compiled(*[np.resize(x, max(size, 1024)) for x in points]))[:size]
 
 
