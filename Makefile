@@ -30,6 +30,7 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
+slow: export XLA_FLAGS += --xla_backend_optimization_level=3 --xla_cpu_use_fusion_emitters=true
 slow: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 

@@ -5,6 +5,15 @@ import numpy as np
 from tests.ops.record import Op, Sample, eps, kind
 from xform.core import tree
 
+# For ``jit(f, compiler_options=OPTIMIZED)``: what XLA does by itself, where conftest.py didn't tell it to hurry.
+OPTIMIZED = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+
+
+def compiler_options(op):
+    """What an operation must be compiled with: only the full compiler clamps booleans."""
+    return OPTIMIZED if op.primitive == "clamp" else None
+
+
 # ---- Calls -------------------------------------------------------------------------------------------------
 
 

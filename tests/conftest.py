@@ -9,7 +9,11 @@ import zlib
 
 if "jaxlib" in sys.modules:
     raise RuntimeError("jaxlib was imported before tests/conftest.py could ask for 8 simulated devices")
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+# Most programs of tests run once, on a few numbers: XLA's older code generator compiles them in half the time (level 0
+# would take a quarter, but it contracts a * b + c in one place and not in another: then no element equals the maximum).
+# Where the last bits matter, tests pass `tests.calls.OPTIMIZED`. Flags of the environment win, as in `make slow`.
+QUICK = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
+os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
 os.environ["JAX_ENABLE_X64"] = "1"
 
 import hypothesis

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import xform
+from tests.calls import OPTIMIZED
 from xform import lax
 from xform.core.array import get_aval
 from xform.core.config import small_programs
@@ -50,7 +51,7 @@ def check_all(functions, args, wanted):
         return {name: f(*args) for name, f in functions.items()}
 
     with small_programs("xla"):
-        compiled = xform.jit(program)(*args)
+        compiled = xform.jit(program, compiler_options=OPTIMIZED)(*args)
     by_host = host.run(trace_to_closed(lambda *xs: list(program(*xs).values()), list(map(get_aval, args)))[0], args)
     for name, f in functions.items():
         values, dtype = wanted(name)

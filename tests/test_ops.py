@@ -23,7 +23,7 @@ import pytest
 import tests.ops
 import xform
 import xform.lax
-from tests.calls import Call, check, differences, host, inner, like, size_of, tolerance_of
+from tests.calls import OPTIMIZED, Call, check, compiler_options, differences, host, inner, like, size_of, tolerance_of
 from tests.ops.record import Op, as_dtype, eps, kind
 from xform.core import tree
 from xform.core.config import enable_checks, small_programs
@@ -194,7 +194,7 @@ def test_jit(op, rng):
 
     inputs = [c.arrays for c, _ in calls]
     # Optimization could treat special values in its own way: where there are some, the program is as users have it.
-    compiled = xform.jit(program)
+    compiled = xform.jit(program, compiler_options=OPTIMIZED if op.edges else None)
     with enable_checks(True), small_programs("xla"):
         results = compiled(inputs)
         odd = compiled([[strided(x) for x in xs] for xs in inputs])
@@ -475,7 +475,7 @@ def test_compiled_vmap(op, rng):
         return [xform.vmap(calls[0], axes)(*xs) for (calls, _, _, axes), xs in zip(cases, inputs, strict=True)]
 
     with enable_checks(True), small_programs("xla"):
-        compiled = xform.jit(program)
+        compiled = xform.jit(program, compiler_options=compiler_options(op))
         results = compiled([args for _, _, args, _ in cases])
     problems = []
     for (calls, mask, _, _), got in zip(cases, results, strict=True):

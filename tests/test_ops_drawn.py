@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import tests.ops
 import xform
-from tests.calls import Call, check, differences, host, inner, like, size_of, tolerance_of
+from tests.calls import Call, check, compiler_options, differences, host, inner, like, size_of, tolerance_of
 from tests.ops import gather_scatter, linalg, record, windows
 from tests.ops.record import ALL, Op, Sample, array, as_dtype, eps, kind
 from xform.core.config import enable_checks, small_programs
@@ -518,7 +518,7 @@ def verify(drawn, seed):
     strict, relative = drawn.special, 0.1 * (not drawn.special)
     eager = host(call(*call.arrays))
     with enable_checks(True), small_programs("xla"):
-        compiled = xform.jit(call)(*call.arrays)
+        compiled = xform.jit(call, compiler_options=compiler_options(op))(*call.arrays)
     problems = [
         f"XLA: {m}" for m in differences(call, compiled, eager, lambda d: op.ulps * eps(d), relative, zeros=strict)
     ]

@@ -11,6 +11,7 @@ import pytest
 
 import xform
 import xform.lax as lax
+from tests.calls import OPTIMIZED
 from xform.core.config import small_programs
 
 mp = pytest.importorskip("mpmath")
@@ -167,7 +168,7 @@ def evaluate(function, points, backend):
     if backend == "host":
         return np.asarray(function(*points))
     size = points[0].size
-    compiled = xform.jit(function)
+    compiled = xform.jit(function, compiler_options=OPTIMIZED)
     return np.asarray(compiled(*[np.resize(x, max(size, 1024)) for x in points]))[:size]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import xform
 import xform.numpy as xnp
+from tests.calls import OPTIMIZED
 from xform.core.config import small_programs
 
 
@@ -122,7 +123,7 @@ def evaluate(transform, function, *arguments):
     if transform == "eager":
         return np.asarray(function(*arguments))
     with small_programs("xla"):
-        return np.asarray(xform.jit(function)(*arguments))
+        return np.asarray(xform.jit(function, compiler_options=OPTIMIZED)(*arguments))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

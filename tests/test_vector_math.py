@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import xform
+from tests.calls import OPTIMIZED
 from tests.minimax import DIGITS, minimax, tables
 from xform import lax
 from xform.interpreters import fusion
@@ -49,7 +50,7 @@ def compiled(name, *args):
     """The function of arrays, as a compiled program for which formulas were taken."""
     lowered = xform.jit(getattr(lax, name)).lower(*args)
     assert lowered.as_text().startswith(fusion.WIDE_VECTORS)
-    return np.asarray(lowered.compile()(*args))
+    return np.asarray(lowered.compile(OPTIMIZED)(*args))
 
 
 def padded(x):

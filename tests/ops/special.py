@@ -164,6 +164,7 @@ OPS = [
     # The series has the factor exp(a log x + b log(1 - x) - log B); the logarithms of the factors of B are near 200.
     several(
         "regularized_incomplete_beta", lax.betainc, betainc, beta_samples, 3, edges=beta_edges, order=1, rtol=SCIPY,
+        ulps=32,
     ),
     Op(
         "regularized_incomplete_beta_grad_a", betainc_grad_a_p.bind, beta_samples,
