@@ -21,6 +21,7 @@ from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
 from xform.lax.control_flow import while_loop
+from xform.lax.general_powers import pow_p
 from xform.lax.shapes import convert, full
 from xform.lax.special import bessel_i0e
 from xform.lax.special.sinc import sinc_p
@@ -392,7 +393,7 @@ def power(x: Any, y: Any) -> Any:
             return pw.integer_pow_p.bind(x, y=int(y))
     x, y = pair("power", x, y)
     if is_inexact(x):
-        return tr.pow_p.bind(x, y)
+        return pow_p.bind(x, y)
     if dtype_of(x) == np.bool_:
         x, y = convert(x, np.dtype("int8")), convert(y, np.dtype("int8"))
     if is_concrete(y) and np.any(np.asarray(y) < 0):
@@ -424,7 +425,7 @@ def float_power(x: Any, y: Any) -> Any:
     """x ** y in the default float or complex type."""
     x, y = inexact_operands("float_power", x, y)
     wide = dtypes.default_complex() if is_complex(x) else dtypes.default_float()
-    return tr.pow_p.bind(*(to_dtype("float_power", v, np.promote_types(wide, dtype_of(v))) for v in (x, y)))
+    return pow_p.bind(*(to_dtype("float_power", v, np.promote_types(wide, dtype_of(v))) for v in (x, y)))
 
 
 def _ignoring_nan(name: str, p: Primitive, of_integers: Primitive) -> Any:
