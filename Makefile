@@ -30,7 +30,7 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) $(TESTS)
 
-slow: export XLA_FLAGS += --xla_backend_optimization_level=3 --xla_cpu_use_fusion_emitters=true
+slow: export XFORM_TESTS_OPTIMIZED = 1
 slow: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow tests
 

@@ -1,12 +1,15 @@
 """Calls of the operations of the table `tests.ops`, and comparisons of their results."""
 
+import os
+
 import numpy as np
 
 from tests.ops.record import Op, Sample, eps, kind
 from xform.core import tree
 
 # For ``jit(f, compiler_options=OPTIMIZED)``: what XLA does by itself, where conftest.py didn't tell it to hurry.
-OPTIMIZED = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+IS_QUICK = "xla_cpu_use_fusion_emitters=false" in os.environ.get("XLA_FLAGS", "")
+OPTIMIZED = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True} if IS_QUICK else None
 
 
 def compiler_options(op):

@@ -3,6 +3,7 @@
 May import nothing of the library: the environment has to be set before anything loads jaxlib.
 """
 
+import importlib.metadata
 import os
 import sys
 import zlib
@@ -11,8 +12,11 @@ if "jaxlib" in sys.modules:
     raise RuntimeError("jaxlib was imported before tests/conftest.py could ask for 8 simulated devices")
 # Most programs of tests run once, on a few numbers: XLA's older code generator compiles them in half the time (level 0
 # would take a quarter, but it contracts a * b + c in one place and not in another: then no element equals the maximum).
-# Where the last bits matter, tests pass `tests.calls.OPTIMIZED`. Flags of the environment win, as in `make slow`.
-QUICK = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false"
+# Where the last bits matter, tests pass `tests.calls.OPTIMIZED`. From jaxlib 0.11 on there is no older generator; and
+# with XFORM_TESTS_OPTIMIZED set, as in `make slow`, all programs are compiled as users compile them.
+jaxlib_version = tuple(int(n) for n in importlib.metadata.version("jaxlib").split(".")[:2])
+is_quick = jaxlib_version < (0, 11) and not os.environ.get("XFORM_TESTS_OPTIMIZED")
+QUICK = "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false" if is_quick else ""
 os.environ["XLA_FLAGS"] = f"{QUICK} {os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
 os.environ["JAX_ENABLE_X64"] = "1"
 
