@@ -149,6 +149,7 @@ ROOTS_OF_OTHERS = {
     "an empty sum": lambda a: xnp.sqrt(xnp.sum(a[:0] ** 2 + 1)),
     "a product of different arrays": lambda a: xnp.sqrt(1 + xnp.dot(a, a[::-1])),
     "argument": lambda a: xnp.sqrt(a),
+    "the modulus of a complex function": lambda a: xnp.sqrt(abs(xnp.cosh(a * 1j)) ** 0.5),
     "a product with its transpose": lambda a: xnp.sqrt(1 + xnp.dot(a[:, None], a[None])),
 }
 
@@ -162,6 +163,19 @@ def test_roots_of_positive_numbers_need_no_mask(name):
     if name in ROOTS_OF_POSITIVE_NUMBERS:
         a = np.array([0.0, 1.5, 2.0])
         np.testing.assert_allclose(xform.jit(xform.jacrev(f))(a), xform.jacfwd(f)(a), rtol=1e-12, atol=1e-14)
+
+
+def test_signs_are_found_once():
+    """Each of these sums has the last one twice: 2^60 ways lead to the argument."""
+
+    def doubled(a):
+        a = abs(a) + 1
+        for _ in range(60):
+            a = a + a
+        return xnp.sqrt(a)
+
+    assert "zero_product" not in str(xform.make_jaxpr(xform.grad(doubled))(2.0))
+    np.testing.assert_allclose(xform.jit(xform.grad(doubled))(2.0), 2.0**30 / (2 * np.sqrt(3)), rtol=1e-14)
 
 
 def test_rules_of_signs_are_of_primitives():

@@ -48,16 +48,25 @@ def is_positive(x: Any) -> bool:
     """Whether an operand that is being staged can't have a zero (nor a negative element) by the program so far."""
     while isinstance(x, Tracer) and type(x) is not Var:
         x = x.under
-    if type(x) is not Var or x.aval.dtype.kind == "c":
+    if type(x) is not Var:
         return False
     eqns: Any = getattr(x._trace, "eqns", ())
-    return _sign(x, eqns, len(eqns)) == POSITIVE
+    return _sign(x, eqns, len(eqns), {}) == POSITIVE
 
 
-def _sign(x: Any, eqns: Sequence[Eqn], end: int) -> int:
-    """Of an operand, from the equations before number `end`."""
+def _sign(x: Any, eqns: Sequence[Eqn], end: int, found: dict[int, int]) -> int:
+    """Of an operand, from the equations before number `end`; `found` has those of variables that were looked at."""
+    if x.aval.dtype.kind == "c":
+        return UNKNOWN
     if type(x) is Literal:
         return POSITIVE if x.val > np.finfo(np.float32).tiny else NONNEGATIVE if x.val >= 0 else UNKNOWN
+    sign = found.get(id(x))
+    if sign is None:
+        sign = found[id(x)] = _sign_of_result(x, eqns, end, found)
+    return sign
+
+
+def _sign_of_result(x: Var, eqns: Sequence[Eqn], end: int, found: dict[int, int]) -> int:
     for i in range(end - 1, max(len(eqns) - SEEN, 0) - 1, -1):
         eqn = eqns[i]
         if any(v is x for v in eqn.outvars):
@@ -76,4 +85,4 @@ def _sign(x: Any, eqns: Sequence[Eqn], end: int) -> int:
     rule = _RULES.get(name)
     if rule is None or any(0 in v.aval.shape for v in operands):
         return UNKNOWN
-    return rule([_sign(v, eqns, i) for v in operands])
+    return rule([_sign(v, eqns, i, found) for v in operands])
