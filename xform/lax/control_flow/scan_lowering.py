@@ -1,0 +1,100 @@
+"""The loop that a `scan` is compiled to.
+
+XLA's loop has one place for each carry. A step that computes a carry from its neighbours, or hands one on to another
+place, can't write where it still reads: on CPU every step then ends with copies of whole arrays. Two steps to an
+iteration need no copies: the second writes where the first has read.
+
+May import: `xform.core`, `xform.interpreters`.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from xform.core.avals import ShapedArray
+from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, subjaxprs
+from xform.interpreters.lowering import Context, Value
+
+# The second step costs time to compile. It is worth it for carries of so many elements, if all the steps together
+# compute so many, and for steps of so few equations.
+LARGE_CARRY = 4096
+LONG_LOOP = 2**20
+LONGEST_STEP = 200
+
+
+def lower(
+    ctx: Context, *operands: Value, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
+    unroll: int,
+) -> list[Value]:  # fmt: skip
+    """A while loop over a counter; xs are sliced, ys updated in place."""
+    n = num_consts + num_carry
+    consts, carry, xs = operands[:num_consts], list(operands[num_consts:n]), operands[n:]
+    counter = ShapedArray((), np.dtype(np.int64 if length > 2**31 - 1 else np.int32))
+    # Of different values: XLA makes one array of equal ones, which it then has to copy.
+    ys = [ctx.full(a.shape, k if a.dtype.kind == "f" else 0, a.dtype) for k, a in enumerate(ctx.outs[num_carry:])]
+    if not length:
+        return [*carry, *ys]
+    computed = [_is_computed(jaxpr.jaxpr, v) for v in jaxpr.jaxpr.outvars[:num_carry]]
+    if unroll == 1 and ctx.platform == "cpu" and _is_worth_pairs(jaxpr.jaxpr, length, computed):
+        unroll = 2
+
+    def cond(c: Context, i: Value, *_: Value) -> list[Value]:
+        direction = "comparison_direction = #stablehlo<comparison_direction LT>"
+        bound = c.constant(length, counter.dtype)
+        return [c.op("compare", [i, bound], ShapedArray((), bool), direction)]
+
+    def step(c: Context, i: Value, now: Sequence[Value], ys: Sequence[Value]) -> tuple[Value, list[Value], list[Value]]:
+        at = c.op("subtract", [c.constant(length - 1, counter.dtype), i], counter) if reverse else i
+        zero = c.constant(0, counter.dtype)
+        slices = []
+        for x in xs:
+            sizes = ", ".join(map(str, (1, *x.shape[1:])))
+            sliced = c.op(
+                "dynamic_slice", [x, at, *[zero] * (len(x.shape) - 1)], x.aval.update(shape=(1, *x.shape[1:])),
+                f"slice_sizes = array<i64: {sizes}>",
+            )  # fmt: skip
+            slices.append(c.op("reshape", [sliced], x.aval.update(shape=x.shape[1:])))
+        with c.module.repeated(length):
+            results = c.jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *now, *slices])
+        new_ys = []
+        for y, r in zip(ys, results[num_carry:], strict=True):
+            row = c.op("reshape", [r], r.aval.update(shape=(1, *r.shape)))
+            new_ys.append(c.op("dynamic_update_slice", [y, row, at, *[zero] * len(r.shape)], y.aval))
+        return c.op("add", [i, c.constant(1, counter.dtype)], counter), results[:num_carry], new_ys
+
+    def steps(c: Context, times: int, state: Sequence[Value]) -> list[Value]:
+        i, now, ys = state[0], state[1 : 1 + num_carry], state[1 + num_carry :]
+        for k in range(times):
+            if k and c.platform == "cpu":
+                # Or else XLA computes a step's results anew for each use that the next one makes of them.
+                now = [c.once(v) if is_new else v for v, is_new in zip(now, computed, strict=True)]
+            i, now, ys = step(c, i, now, ys)
+        return [i, *now, *ys]
+
+    state = steps(ctx, length % unroll, [ctx.constant(0, counter.dtype), *carry, *ys])
+    avals = [v.aval for v in state]
+    regions = [ctx.region(cond, avals), ctx.region(lambda c, *args: steps(c, unroll, args), avals)]
+    return ctx.op("while", state, avals, "", regions)[1:]
+
+
+def _is_computed(jaxpr: Jaxpr, var: Var | Literal) -> bool:
+    """Whether a variable is a large array of floats that XLA would compute anew for each use."""
+    if var.aval.size < LARGE_CARRY or var.aval.dtype not in (np.float32, np.float64):
+        return False
+    eqn = next((e for e in jaxpr.eqns if any(v is var for v in e.outvars)), None)
+    if eqn is None:
+        return False
+    if "jaxpr" in eqn.params and eqn.primitive.name == "jit":  # calls are inlined
+        inner = eqn.params["jaxpr"].jaxpr
+        return _is_computed(inner, inner.outvars[next(k for k, v in enumerate(eqn.outvars) if v is var)])
+    return eqn.primitive.cost_again < math.inf
+
+
+def _is_worth_pairs(jaxpr: Jaxpr, length: int, computed: Sequence[bool]) -> bool:
+    sizes = [v.aval.size for v, is_new in zip(jaxpr.outvars, computed, strict=False) if is_new]
+    return length > 1 and length * sum(sizes) >= LONG_LOOP and _equations(jaxpr) <= LONGEST_STEP
+
+
+def _equations(jaxpr: Jaxpr) -> int:
+    return len(jaxpr.eqns) + sum(_equations(inner) for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params))
