@@ -18,7 +18,7 @@ import numpy as np
 from xform.core import dtypes, source
 from xform.core.array import host_value
 from xform.core.avals import ShapedArray
-from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from xform.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
 from xform.interpreters import fusion
 from xform.interpreters.staging import trace_to_closed
 
@@ -52,6 +52,9 @@ SHORT_AXIS = 4
 
 # A loop over fewer elements is not worth its compilation, 15 to 45 ms.
 SMALLEST_LOOP = 1024
+
+# Bytes above which memory comes from the operating system at each run, and is worth keeping.
+SMALLEST_WORKSPACE = 2**24
 
 # Constants of more elements than this are hidden arguments of the program, not text.
 LARGE_CONSTANT = 16
@@ -121,6 +124,7 @@ class Module:
         self.by_body: dict[str, str] = {}
         self.keep: list[Any] = []
         self.names: set[str] = {"main"}
+        self.workspaces: list[tuple[Value, Value]] | None = None  # memory lent, and given back; None: there is none
         self.formulas: int | None = None  # elementary functions written as arithmetic so far; None: there must be none
 
     def takes_formula(self, size: int) -> bool:
@@ -196,6 +200,10 @@ class Context:
         self.lines: list[str] = []
         self.constants: dict[Any, Value] = {}
         self.outs: list[ShapedArray] = []
+        self._outvars: Sequence[Atom] = []  # of the equation being lowered
+        self._returned: set[int] | None = (
+            None  # variables that are the program's results, by id; None: in a loop, a call
+        )
         self._count = 0
         self._location = ""
 
@@ -294,17 +302,31 @@ class Context:
         """The same floats, computed once: XLA takes a division for too expensive to be done again by each user."""
         return self.op("divide", [x, self.opaque_one(x)], x.aval)
 
+    def workspace(self, k: int) -> Value | None:
+        """Memory of any content for the result `k` of the equation being lowered, which must write all of it.
+
+        None if the result is small, is returned, or if the operation may run more than once.
+        """
+        aval, lent = self.outs[k], self.module.workspaces
+        if lent is None or self._returned is None or not _is_large(aval):
+            return None
+        return None if id(self._outvars[k]) in self._returned else self.value(aval)
+
+    def give_back(self, workspace: Value, filled: Value) -> None:
+        """Let the next run have a workspace, which this one has made into `filled`."""
+        self.module.workspaces.append((workspace, filled))  # type: ignore[union-attr]
+
     def region(self, body: Callable[..., Sequence[Value]], avals: Sequence[ShapedArray]) -> str:
         """A region ``({^bb0(args): ...})`` whose results are ``body(ctx, *args)``."""
-        outer, constants = self.lines, self.constants
-        self.lines, self.constants = [], dict(constants)
+        outer, constants, returned = self.lines, self.constants, self._returned
+        self.lines, self.constants, self._returned = [], dict(constants), None
         try:
             args = [self.value(aval) for aval in avals]
             outs = body(self, *args)
             head = f"^bb0({', '.join(f'{a.name}: {a.type}' for a in args)}):\n" if args else "\n"
             inner = "\n".join(["  " + line for line in self.lines] + ["    " + return_text("stablehlo.return", outs)])
         finally:
-            self.lines, self.constants = outer, constants
+            self.lines, self.constants, self._returned = outer, constants, returned
         return f"{{{head}{inner}\n  }}"
 
     def jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
@@ -314,10 +336,10 @@ class Context:
             env[id(var)] = const if isinstance(const, Value) else self.constant(host_value(const))
         for var, value in zip(jaxpr.invars, args, strict=True):
             env[id(var)] = value
-        outs, location = self.outs, self._location
+        outer = self.outs, self._outvars, self._location
         for eqn in jaxpr.eqns:
             operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in eqn.invars]
-            self.outs = [v.aval for v in eqn.outvars]
+            self.outs, self._outvars = [v.aval for v in eqn.outvars], eqn.outvars
             if self.module.debug_info and eqn.source is not None:
                 code = eqn.source[0]
                 self._location = f' loc("{code.co_filename}":{source.line_of(eqn.source)}:0)'
@@ -327,13 +349,32 @@ class Context:
                     env[id(var)] = value
             else:
                 env[id(eqn.outvars[0])] = result
-        self.outs, self._location = outs, location
+        self.outs, self._outvars, self._location = outer
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
     def call(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
-        """Call a nested jaxpr as a function."""
+        """Call a nested jaxpr as a function; or write it in place, if it has use for workspaces."""
+        if self.module.workspaces is not None and self._returned is not None and _makes_large_arrays(closed.jaxpr):
+            returned, pairs = self._returned, zip(closed.jaxpr.outvars, self._outvars, strict=True)
+            self._returned = {id(inner) for inner, outer in pairs if id(outer) in returned}
+            try:
+                return self.jaxpr(closed.jaxpr, closed.consts, args)
+            finally:
+                self._returned = returned
         name = self.module.function(closed)
         return self.op("func.call", args, closed.out_avals, f"callee = @{name}")
+
+
+def _is_large(aval: ShapedArray) -> bool:
+    return aval.size * aval.dtype.itemsize >= SMALLEST_WORKSPACE
+
+
+def _makes_large_arrays(jaxpr: Jaxpr) -> bool:
+    return any(
+        any(_is_large(v.aval) for v in eqn.outvars)
+        or (eqn.primitive.name == "jit" and _makes_large_arrays(eqn.params["jaxpr"].jaxpr))
+        for eqn in jaxpr.eqns
+    )
 
 
 def i64s(values: Sequence[int]) -> str:
@@ -408,12 +449,19 @@ def lower_module(
     donated: Sequence[bool] = (),
     axis_sizes: dict[Any, int] | None = None,
     debug_info: bool = False,
+    work: list[ShapedArray] | None = None,
 ) -> tuple[str, list[Any]]:
-    """The module that computes a jaxpr, and the values of its hidden leading arguments (large constants)."""
+    """The module that computes a jaxpr, and the values of its hidden leading arguments (large constants).
+
+    With a list `work`, the program may have workspaces as its first arguments, which it gives back as its first
+    results: the list takes their types.
+    """
     module = Module(platform, axis_sizes, debug_info)
     if platform == "cpu" and fusion.is_on(closed.jaxpr):
         module.formulas = 0
     ctx = Context(module)
+    if work is not None and platform == "cpu":
+        module.workspaces, ctx._returned = [], {id(v) for v in closed.jaxpr.outvars}
     hidden, args, consts = [], [], []
     for const in closed.consts:
         value = host_value(const)
@@ -424,10 +472,17 @@ def lower_module(
         else:
             consts.append(const)
     inputs = [ctx.value(aval) for aval in closed.in_avals]
-    aliases = _aliases(closed, donated)
-    for i, v in enumerate(inputs):
-        args.append(f"{v.name}: {v.type}{aliases.get(i, '')}")
     outs = ctx.jaxpr(closed.jaxpr, consts, inputs)
+    lent = module.workspaces or []
+    if work is not None:
+        work += [value.aval for value, _ in lent]
+    aliases = {i: len(lent) + k for i, k in _aliases(closed, donated).items()}
+    args = [
+        *[_argument(value, i) for i, (value, _) in enumerate(lent)],
+        *args,
+        *[_argument(value, aliases.get(i)) for i, value in enumerate(inputs)],
+    ]
+    outs = [*[filled for _, filled in lent], *outs]
     body = "\n".join(ctx.lines)
     main = (
         f"func.func public @main({', '.join(args)}) -> ({', '.join(o.type for o in outs)}) {{\n{body}\n"
@@ -440,8 +495,13 @@ def lower_module(
     return wide + head + "\n".join([main, *module.functions]) + "\n}\n", hidden
 
 
-def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:
-    """For donated inputs, the attribute that names the result which takes over the memory."""
+def _argument(value: Value, result: int | None) -> str:
+    """A program's argument as text, with the result that takes over its memory."""
+    return f"{value.name}: {value.type}" + ("" if result is None else f" {{tf.aliasing_output = {result} : i32}}")
+
+
+def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, int]:
+    """For donated inputs, the result which takes over the memory."""
     free = list(enumerate(closed.out_avals))
     out = {}
     for i, (aval, d) in enumerate(zip(closed.in_avals, donated, strict=False)):
@@ -450,5 +510,5 @@ def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:
             None,
         )
         if match is not None:
-            out[i] = f" {{tf.aliasing_output = {free.pop(match)[0]} : i32}}"
+            out[i] = free.pop(match)[0]
     return out

@@ -16,7 +16,7 @@ from xform.core.avals import ShapedArray
 from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, subjaxprs
 from xform.interpreters.lowering import Context, Value
 
-# The second step costs time to compile. It is worth it for carries of so many elements, if all the steps together
+# The second step costs time to compile. It is worth it for carries of so many floats, if all the steps together
 # compute so many, and for steps of so few equations.
 LARGE_CARRY = 4096
 LONG_LOOP = 2**20
@@ -31,8 +31,12 @@ def lower(
     n = num_consts + num_carry
     consts, carry, xs = operands[:num_consts], list(operands[num_consts:n]), operands[n:]
     counter = ShapedArray((), np.dtype(np.int64 if length > 2**31 - 1 else np.int32))
+    lent = [ctx.workspace(num_carry + k) if length else None for k in range(len(ctx.outs) - num_carry)]
     # Of different values: XLA makes one array of equal ones, which it then has to copy.
-    ys = [ctx.full(a.shape, k if a.dtype.kind == "f" else 0, a.dtype) for k, a in enumerate(ctx.outs[num_carry:])]
+    ys = [
+        ctx.full(a.shape, k if a.dtype.kind == "f" else 0, a.dtype) if work is None else work
+        for k, (a, work) in enumerate(zip(ctx.outs[num_carry:], lent, strict=True))
+    ]
     if not length:
         return [*carry, *ys]
     computed = [_is_computed(jaxpr.jaxpr, v) for v in jaxpr.jaxpr.outvars[:num_carry]]
@@ -54,7 +58,8 @@ def lower(
                 "dynamic_slice", [x, at, *[zero] * (len(x.shape) - 1)], x.aval.update(shape=(1, *x.shape[1:])),
                 f"slice_sizes = array<i64: {sizes}>",
             )  # fmt: skip
-            slices.append(c.op("reshape", [sliced], x.aval.update(shape=x.shape[1:])))
+            row = c.op("reshape", [sliced], x.aval.update(shape=x.shape[1:]))
+            slices.append(c.once(row) if c.platform == "cpu" and _is_large(row.aval) else row)
         with c.module.repeated(length):
             results = c.jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *now, *slices])
         new_ys = []
@@ -75,12 +80,16 @@ def lower(
     state = steps(ctx, length % unroll, [ctx.constant(0, counter.dtype), *carry, *ys])
     avals = [v.aval for v in state]
     regions = [ctx.region(cond, avals), ctx.region(lambda c, *args: steps(c, unroll, args), avals)]
-    return ctx.op("while", state, avals, "", regions)[1:]
+    outs = ctx.op("while", state, avals, "", regions)[1:]
+    for work, y in zip(lent, outs[num_carry:], strict=True):
+        if work is not None:
+            ctx.give_back(work, y)
+    return outs
 
 
 def _is_computed(jaxpr: Jaxpr, var: Var | Literal) -> bool:
     """Whether a variable is a large array of floats that XLA would compute anew for each use."""
-    if var.aval.size < LARGE_CARRY or var.aval.dtype not in (np.float32, np.float64):
+    if not _is_large(var.aval):
         return False
     eqn = next((e for e in jaxpr.eqns if any(v is var for v in e.outvars)), None)
     if eqn is None:
@@ -89,6 +98,10 @@ def _is_computed(jaxpr: Jaxpr, var: Var | Literal) -> bool:
         inner = eqn.params["jaxpr"].jaxpr
         return _is_computed(inner, inner.outvars[next(k for k, v in enumerate(eqn.outvars) if v is var)])
     return eqn.primitive.cost_again < math.inf
+
+
+def _is_large(aval: ShapedArray) -> bool:
+    return aval.size >= LARGE_CARRY and aval.dtype in (np.float32, np.float64)
 
 
 def _is_worth_pairs(jaxpr: Jaxpr, length: int, computed: Sequence[bool]) -> bool:
