@@ -13,14 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from xform.core.avals import ShapedArray
-from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, subjaxprs
+from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from xform.interpreters.lowering import Context, Value
 
 # The second step costs time to compile. It is worth it for carries of so many floats, if all the steps together
-# compute so many, and for steps of so few equations.
+# compute so many, and if a step is so little work (in the unit of `Primitive.cost_again`) that its copies matter.
 LARGE_CARRY = 4096
 LONG_LOOP = 2**20
-LONGEST_STEP = 200
+LARGEST_STEP = 32.0
 
 
 def lower(
@@ -106,8 +106,12 @@ def _is_large(aval: ShapedArray) -> bool:
 
 def _is_worth_pairs(jaxpr: Jaxpr, length: int, computed: Sequence[bool]) -> bool:
     sizes = [v.aval.size for v, is_new in zip(jaxpr.outvars, computed, strict=False) if is_new]
-    return length > 1 and length * sum(sizes) >= LONG_LOOP and _equations(jaxpr) <= LONGEST_STEP
+    return length > 1 and length * sum(sizes) >= LONG_LOOP and _work(jaxpr) <= LARGEST_STEP
 
 
-def _equations(jaxpr: Jaxpr) -> int:
-    return len(jaxpr.eqns) + sum(_equations(inner) for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params))
+def _work(jaxpr: Jaxpr) -> float:
+    """What a step costs for each element; without end if there are products of matrices, sorts, loops and the like."""
+    return sum(
+        _work(eqn.params["jaxpr"].jaxpr) if eqn.primitive.name == "jit" else eqn.primitive.cost_again
+        for eqn in jaxpr.eqns
+    )
