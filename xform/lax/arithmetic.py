@@ -397,7 +397,33 @@ def _sign_lower(ctx: Context, x: Value) -> Value:
     return ctx.op("select", [compare(ctx, x, zero, "EQ"), zero, ctx.op("sign", [x], ctx.out)], ctx.out)
 
 
-sign_p = elementwise("sign", narrow_integers(_sign_host), accepts="number", jvp=_sign_jvp, lower=_sign_lower)
+def _infinite_parts(ctx: Context, z: Value) -> tuple[list[Value], list[Value]]:
+    """The parts of complex numbers, and whether they are infinite."""
+    aval = z.aval.update(dtype=real_dtype(z.dtype))
+    parts, infinity = [ctx.op(name, [z], aval) for name in ("real", "imag")], ctx.full(z.shape, np.inf, aval.dtype)
+    return parts, [compare(ctx, ctx.op("abs", [x], aval), infinity, "EQ") for x in parts]
+
+
+def _sign_lower_complex(ctx: Context, z: Value) -> Value:
+    # If one part is infinite, only that one counts, as in NumPy.
+    parts, infinite = _infinite_parts(ctx, z)
+    aval = parts[0].aval
+    zero, finite = ctx.full(z.shape, 0, aval.dtype), infinite[0].aval
+    one_is = ctx.op("xor", infinite, finite)
+    for k in (0, 1):
+        part = ctx.op("select", [infinite[k], ctx.op("sign", [parts[k]], aval), zero], aval)
+        parts[k] = ctx.op("select", [one_is, part, parts[k]], aval)
+    return _sign_lower(ctx, ctx.op("complex", parts, z.aval))
+
+
+sign_p = elementwise(
+    "sign",
+    narrow_integers(_sign_host),
+    accepts="number",
+    jvp=_sign_jvp,
+    lower=_sign_lower,
+    lower_complex=_sign_lower_complex,
+)
 
 
 def _abs_jvp(g: Any, ans: Any, x: Any) -> Any:
@@ -414,6 +440,13 @@ def _abs_lower(ctx: Context, x: Value) -> Value:
     return x if dtypes.issubdtype(x.dtype, np.unsignedinteger) else ctx.op("abs", [x], ctx.out)
 
 
+def _abs_lower_complex(ctx: Context, z: Value) -> Value:
+    # Infinite also beside NaN, as in C.
+    infinite = _infinite_parts(ctx, z)[1]
+    either = ctx.op("or", infinite, infinite[0].aval)
+    return ctx.op("select", [either, ctx.full(z.shape, np.inf, ctx.out.dtype), ctx.op("abs", [z], ctx.out)], ctx.out)
+
+
 abs_p = elementwise(
     "abs",
     narrow_integers(np.abs),
@@ -422,6 +455,7 @@ abs_p = elementwise(
     jvp=_abs_jvp,
     jet=lambda p: _abs_jet,
     lower=_abs_lower,
+    lower_complex=_abs_lower_complex,
 )
 
 

@@ -342,13 +342,6 @@ def _integer_divmod(x: Array, y: Array, never_zero: bool) -> tuple[Array, Array]
     return quotient, rest
 
 
-def _float_remainder(x: Array, y: Array) -> tuple[Array, Array]:
-    """Remainder with the sign of y, and where it differs from that with the sign of x."""
-    rest = ar.rem_p.bind(x, y)
-    off = (rest != 0) & ((rest < 0) != (y < 0))
-    return choose(off, rest + y, rest), off
-
-
 def floor_divide(x: Any, y: Any) -> Any:
     """Floor of the quotient."""
     never_zero = _never_zero(y)
@@ -362,7 +355,7 @@ def remainder(x: Any, y: Any) -> Any:
     """Remainder with the sign of y."""
     never_zero = _never_zero(y)
     x, y = _real_pair("remainder", x, y)
-    return _float_remainder(x, y)[0] if is_floating(x) else _integer_divmod(x, y, never_zero)[1]
+    return pairs.remainder_p.bind(x, y) if is_floating(x) else _integer_divmod(x, y, never_zero)[1]
 
 
 def fmod(x: Any, y: Any) -> Any:
