@@ -39,6 +39,7 @@ from xform.lax.collectives import (
 )
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, map, platform_dependent, scan, switch, while_loop
+from xform.lax.conversion import convert_element_type
 from xform.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -108,7 +109,6 @@ from xform.lax.shapes import (
     broadcast_to_rank,
     broadcasted_iota,
     collapse,
-    convert_element_type,
     empty,
     expand_dims,
     full,

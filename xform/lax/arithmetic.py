@@ -3,7 +3,7 @@
 Derivatives are *tangent times coefficient* where possible: one linear operation per operand keeps the program short
 that reverse mode transposes.
 
-May import: `lax.families`, `lax.comparison`, `lax.rounding`, `lax.shapes`.
+May import: `lax.families`, `lax.comparison`, `lax.rounding`, `lax.conversion`.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from xform.interpreters.marks import INFINITE, ZEROS
 from xform.interpreters.tangents import Hooks as TangentHooks
 from xform.interpreters.tangents import Zero, is_linear, zero_of
 from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
+from xform.lax.conversion import convert_element_type
 from xform.lax.families import Hooks as FamilyHooks
 from xform.lax.families import (
     apply,
@@ -36,7 +37,6 @@ from xform.lax.families import (
     unbroadcast,
 )
 from xform.lax.rounding import RoundingMethod, round_p
-from xform.lax.shapes import convert_element_type
 
 neg_p = elementwise(
     "neg",

@@ -9,7 +9,7 @@ May import: the primitives.
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import identities, pairs, powers, reductions, rounding, shapes, slicing, special, stacking
+from xform.lax import conversion, identities, pairs, powers, reductions, rounding, shapes, slicing, special, stacking
 from xform.lax import transcendental as tr
 from xform.lax.polyval import polyval_p
 from xform.lax.roll import roll_p
@@ -31,7 +31,7 @@ IN_PASSING = [
         pairs.fmax_p,
         pairs.fmin_p,
     ),
-    *(shapes.convert_element_type_p, shapes.broadcast_in_dim_p, shapes.reshape_p, shapes.squeeze_p),
+    *(conversion.convert_element_type_p, shapes.broadcast_in_dim_p, shapes.reshape_p, shapes.squeeze_p),
     *(
         shapes.transpose_p,
         shapes.rev_p,

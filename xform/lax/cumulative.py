@@ -39,9 +39,10 @@ from xform.lax.arithmetic import (
 from xform.lax.comparison import eq_p, lt_p, select_n_p
 from xform.lax.control_flow.common import as_arrays
 from xform.lax.control_flow.scan import scan
+from xform.lax.conversion import convert
 from xform.lax.reductions import accumulator, highest, lowest, reduce_prod_p, reduce_sum_p
 from xform.lax.rounding import floor_p
-from xform.lax.shapes import check_axes, convert, full, moveaxis, reshape, rev, transpose
+from xform.lax.shapes import check_axes, full, moveaxis, reshape, rev, transpose
 from xform.lax.slicing import concatenate, pad_p, slice_in_dim
 from xform.lax.transcendental import exp_p, log1p_p
 

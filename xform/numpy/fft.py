@@ -15,8 +15,8 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.lax.arithmetic import complex_dtype
+from xform.lax.conversion import convert
 from xform.lax.fft import FftType, fft_p
-from xform.lax.shapes import convert
 from xform.lax.slicing import pad_p
 from xform.numpy import creation, manipulation, ufuncs
 from xform.numpy.fast import ANY, short_way

@@ -21,8 +21,9 @@ from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
 from xform.lax.control_flow import while_loop
+from xform.lax.conversion import convert
 from xform.lax.general_powers import pow_p
-from xform.lax.shapes import convert, full
+from xform.lax.shapes import full
 from xform.lax.special import bessel_i0e
 from xform.lax.special.sinc import sinc_p
 from xform.numpy.promotion import (

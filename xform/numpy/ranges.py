@@ -16,7 +16,8 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, leave
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcast_in_dim, broadcast_in_dim_p, broadcasted_iota, convert, iota
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim, broadcast_in_dim_p, broadcasted_iota, iota
 from xform.lax.shapes import reshape as lax_reshape
 from xform.numpy import host_forms, ufuncs
 from xform.numpy.creation import placed

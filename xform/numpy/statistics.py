@@ -13,7 +13,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import ConcretizationTypeError, api_boundary
-from xform.lax.shapes import convert
+from xform.lax.conversion import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import host_forms, indexing, manipulation, reductions, ufuncs
