@@ -299,7 +299,8 @@ def _known_edges(a: Array, bins: int, range: Any, dtype: np.dtype) -> Array:
     try:
         edges = np.histogram_bin_edges(values, bins, range and tuple(np.asarray(x)[()] for x in range))
     except ValueError as error:
-        raise ValueError(f"numpy.histogram: {error}, for {shown(a)}") from None
+        given = "" if range is None else f"range {range} and "
+        raise ValueError(f"numpy.histogram: {str(error).rstrip('.')}, got {given}{shown(a)}") from None
     return array_of("histogram", edges.astype(dtype, copy=False))
 
 
