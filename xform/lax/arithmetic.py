@@ -49,13 +49,45 @@ neg_p = elementwise(
 )
 JetHooks.negate = neg_p.bind
 
+
+# XLA takes x + 0.0 and x - -0.0 for x, and so gives -0.0 of -0.0.
+
+
+def _is_zero(x: Value, sign: bool) -> bool:
+    """Whether a value is known, and all its elements are zeros with the sign."""
+    array = (x.scalar or x).array
+    if array is None or not array.size or array.item(0) != 0 or dtypes.kinds[array.dtype] not in "fc":
+        return False
+    return not array.any() and bool((np.signbit(array.real) == sign).all())
+
+
+def _without_sign(ctx: Context, x: Value) -> Value:
+    """`x` with 0.0 for -0.0."""
+    if is_complex(x):
+        aval = x.aval.update(dtype=real_dtype(x.dtype))
+        return ctx.op("complex", [_without_sign(ctx, ctx.op(name, [x], aval)) for name in ("real", "imag")], x.aval)
+    zero = ctx.full(x.shape, 0, x.dtype)
+    return ctx.op("select", [compare(ctx, x, zero, "EQ"), zero, x], x.aval)
+
+
+def _add_lower(ctx: Context, x: Value, y: Value) -> Value:
+    for v, other in ((y, x), (x, y)):
+        if _is_zero(v, False):
+            return _without_sign(ctx, other)
+    return ctx.op("add", [x, y], ctx.out)
+
+
+def _sub_lower(ctx: Context, x: Value, y: Value) -> Value:
+    return _without_sign(ctx, x) if _is_zero(y, True) and not is_complex(x) else ctx.op("subtract", [x, y], ctx.out)
+
+
 add_p = elementwise(
     "add",
     np.add,
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: g],
     transpose=linear_in_all(lambda ct: [ct, ct]),
     jet=locally_linear,
-    lower="add",
+    lower=_add_lower,
     accepts="number",
 )
 
@@ -77,7 +109,7 @@ sub_p = elementwise(
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: neg_p.bind(g)],
     transpose=linear_in_all(lambda ct: [ct, neg_p.bind(ct)]),
     jet=locally_linear,
-    lower="subtract",
+    lower=_sub_lower,
 )
 
 
