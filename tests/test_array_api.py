@@ -1,7 +1,7 @@
 """The Python array API standard, version 2025.12: names, signatures, dtypes, named results.
 
-The tables say what the standard says, in short; its special values are in test_special_values.py. `make array-api`
-runs the standard's own test suite.
+The tables say what the standard says, in short; its special cases are in test_array_api_special_cases.py.
+`make array-api` runs the standard's own test suite.
 """
 
 import inspect

@@ -31,7 +31,8 @@ CASES = [
     Case("rollaxis", (A, 0, 3)), Case("rollaxis", (A, 1, 1)),
     Case("flip", (A,)), Case("flip", (A, 1)), Case("flip", (A, (0, -1))), Case("fliplr", (M,)), Case("flipud", (M,)),
     *(Case("rot90", (M, k)) for k in (-1, 0, 1, 2, 3, 5)), Case("rot90", (A, 1), {"axes": (2, 0)}),
-    *(Case("roll", (M, s)) for s in (0, 1, -3, 100)), Case("roll", (M, 1, 0)), Case("roll", (M, (1, -2), (0, 1))),
+    *(Case("roll", (M, s, *a)) for s, *a in ((0,), (1,), (-3,), (100,), (1, ()), ((1,), ()), (1, (0, 0)))),
+    Case("roll", (M, 1, 0)), Case("roll", (M, (1, -2), (0, 1))),
     Case("roll", (M, 1, (0, 1))), Case("roll", (V[:0], 1)),
     Case("roll", (M, np.array(2), 1)), Case("roll", (M, np.array([1, -1]), (0, 1))),
     Case("broadcast_to", (V, (2, 5))), Case("broadcast_to", (S, (2,))), Case("broadcast_to", (M[:, :1], (2, 3, 4))),
@@ -211,6 +212,7 @@ def test_derivatives_and_vmap(function):
         (lambda x: xnp.fill_diagonal(x, 1), NotImplementedError, "inplace=False"),
         (lambda x: x.__setitem__(0, 1.0), TypeError, r"x = x\.at\[index\]\.set\(y\)"),
         (lambda x: xnp.roll(x, (1, 2, 3), (0, 1)), ValueError, r"numpy\.roll"),
+        (lambda x: xnp.roll(x, [[1], [2]], (0, 1)), ValueError, r"numpy\.roll: .* scalars or 1D sequences"),
     ],
 )
 def test_errors(call, error, message, transform):

@@ -22,7 +22,7 @@ from tests.ops.record import (
 )
 from xform import lax
 from xform.lax.arithmetic import sum_of_products_p
-from xform.lax.pairs import floor_divide_p, fmax_p, fmin_p, hypot_p
+from xform.lax.pairs import floor_divide_p, fmax_p, fmin_p, hypot_p, remainder_p
 
 
 def truncated(x, y):
@@ -261,6 +261,7 @@ OPS = [
     Op("max", lax.max, distinct, np.maximum, NUMBERS, one_kind_of_zero, errors=[shapes(lax.max)]),
     Op("min", lax.min, distinct, np.minimum, NUMBERS, one_kind_of_zero, errors=[shapes(lax.min)]),
     of_pairs(floor_divide_p, no_multiples, np.floor_divide, FLOATS, binary_edges),
+    of_pairs(remainder_p, no_multiples, np.remainder, FLOATS, binary_edges),
     of_pairs(fmax_p, distinct, np.fmax, INEXACT, real_edges(one_kind_of_zero)),
     of_pairs(fmin_p, distinct, np.fmin, INEXACT, real_edges(one_kind_of_zero)),
     of_pairs(hypot_p, away_from_zero(), np.hypot, FLOATS, binary_edges),

@@ -20,8 +20,8 @@ from xform.core.trace import Tracer
 from xform.core.tree import map as tree_map
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_zero, zero_of
+from xform.lax.conversion import convert
 from xform.lax.custom_calls import Forward, custom_jvp_call_p, custom_linear_call_p, custom_vjp_call_p
-from xform.lax.shapes import convert
 
 
 class SymbolicZero:

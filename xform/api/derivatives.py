@@ -21,7 +21,7 @@ from xform.core.jaxpr import Jaxpr, eval_jaxpr
 from xform.interpreters import forward, plans, reverse  # noqa: F401  (plans makes reverse mode fast outside jit)
 from xform.interpreters.staging import trace_to_jaxpr
 from xform.interpreters.tangents import Zero, instantiate, recast, zero_of
-from xform.lax.shapes import convert
+from xform.lax.conversion import convert
 
 
 def value_and_grad(

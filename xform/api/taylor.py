@@ -16,7 +16,7 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters import jet as taylor
 from xform.interpreters.tangents import Zero, instantiate, is_zero, zero_of
-from xform.lax.shapes import convert
+from xform.lax.conversion import convert
 
 
 @api_boundary

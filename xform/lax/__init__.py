@@ -6,7 +6,7 @@ May import: `xform.interpreters`, `xform.core`.
 from xform.core.dtypes import dtype
 from xform.lax import costs, linalg, sparsity
 from xform.lax.accuracy import AccuracyMode, Tolerance
-from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
+from xform.lax.arithmetic import abs, add, complex, conj, div, imag, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
 from xform.lax.bit_generator import RandomAlgorithm, rng_bit_generator
 from xform.lax.bitwise import (
@@ -39,6 +39,7 @@ from xform.lax.collectives import (
 )
 from xform.lax.comparison import clamp, eq, ge, gt, le, lt, ne, select, select_n
 from xform.lax.control_flow import cond, fori_loop, map, platform_dependent, scan, switch, while_loop
+from xform.lax.conversion import convert_element_type
 from xform.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -66,6 +67,7 @@ from xform.lax.dynamic_slicing import (
     dynamic_update_slice_in_dim,
     index_take,
 )
+from xform.lax.extremes import max, min
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.general_powers import pow
@@ -108,7 +110,6 @@ from xform.lax.shapes import (
     broadcast_to_rank,
     broadcasted_iota,
     collapse,
-    convert_element_type,
     empty,
     expand_dims,
     full,

@@ -26,10 +26,11 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax.arithmetic import add_p, div_p, mul_p
 from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
-from xform.lax.shapes import broadcast_in_dim, convert, iota_p, linear_jvp, reshape, transpose
+from xform.lax.shapes import broadcast_in_dim, iota_p, linear_jvp, reshape, transpose
 
 
 class CollectivePrimitive(Primitive):

@@ -1,6 +1,7 @@
 """`dot_general`: every product of arrays that sums over some axes and keeps others as batches.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.precision`.
+May import: `lax.families`, `lax.arithmetic`, `lax.conversion`, `lax.shapes`, `lax.slicing`, `lax.reductions`,
+`lax.precision`.
 """
 
 import functools
@@ -21,10 +22,11 @@ from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import mul_p, zero_product_p
+from xform.lax.conversion import convert, convert_host
 from xform.lax.families import as_operands
 from xform.lax.precision import ALGORITHMS, PrecisionLike, algorithm_attribute, algorithm_types, canonical_precision
 from xform.lax.reductions import accumulator, reduce_sum_p
-from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host, expand_dims, transpose_p
+from xform.lax.shapes import broadcast_in_dim_p, expand_dims, transpose_p
 from xform.lax.slicing import concatenate_p
 
 # What users may write, and what the primitive gets: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)).

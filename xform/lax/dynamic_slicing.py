@@ -23,9 +23,10 @@ from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import add_p, rem_p
 from xform.lax.comparison import gt_p, lt_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather, gather_p, widen_index
 from xform.lax.scatter import ScatterDimensionNumbers, scatter_p
-from xform.lax.shapes import canonical_axes, convert, full, reshape
+from xform.lax.shapes import canonical_axes, full, reshape
 from xform.lax.slicing import axis_and_shape, concatenate, concatenate_p, index_in_dim, replaced
 
 # dynamic_slice(operand, *start_indices): the starts are integer scalars, clamped so that the slice fits.

@@ -1,6 +1,6 @@
 """Fourier transforms over the last one to three axes.
 
-May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`.
+May import: the elementwise modules of `lax`, `lax.conversion`, `lax.shapes`, `lax.slicing`.
 """
 
 import enum
@@ -18,8 +18,9 @@ from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.lax.arithmetic import complex_dtype, conj_p, mul_p
+from xform.lax.conversion import convert
 from xform.lax.families import constant, real_dtype
-from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary
+from xform.lax.shapes import broadcast_in_dim_p, linear_unary
 from xform.lax.slicing import pad_p
 
 

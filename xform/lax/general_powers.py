@@ -1,6 +1,6 @@
 """General powers, elementwise: of two arrays of one dtype, or of a real or complex base with integer exponents.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.shapes`, `lax.transcendental`.
+May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.conversion`, `lax.transcendental`.
 """
 
 from typing import Any
@@ -20,6 +20,7 @@ from xform.lax.arithmetic import (
     zero_product_p,
 )
 from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.families import (
     KINDS,
     apply,
@@ -28,7 +29,6 @@ from xform.lax.families import (
     elementwise,
 )
 from xform.lax.powers import host_power, power_series
-from xform.lax.shapes import convert
 from xform.lax.transcendental import log_p
 from xform.lax.vector_math import vectorized
 

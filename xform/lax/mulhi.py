@@ -13,8 +13,8 @@ from xform.interpreters.lowering import lower_as
 from xform.lax.arithmetic import add, mul, sub
 from xform.lax.bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical
 from xform.lax.comparison import lt, select
+from xform.lax.conversion import convert
 from xform.lax.families import apply, elementwise
-from xform.lax.shapes import convert
 from xform.lax.special.formulas import host_as
 
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)

@@ -3,7 +3,7 @@
 On the host they are NumPy's, elsewhere formulas of other primitives. The derivatives are those of the function, not of
 the formula, which has branches.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.rounding`.
+May import: `lax.families`, `lax.arithmetic`, `lax.extremes`, `lax.comparison`, `lax.powers`, `lax.rounding`.
 """
 
 from typing import Any
@@ -13,9 +13,10 @@ import numpy as np
 from xform.core.trace import Primitive
 from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import abs_p, add_p, div_p, max_p, min_p, mul_p, rem_p, sub_p
+from xform.lax.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, rem_p, sub_p
 from xform.lax.bitwise import and_p, or_p
 from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
+from xform.lax.extremes import max_p, min_p
 from xform.lax.families import constant, elementwise
 from xform.lax.powers import sqrt_p, square_p
 from xform.lax.rounding import RoundingMethod, round_p
@@ -37,6 +38,24 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 floor_divide_p = elementwise(
     "floor_divide", np.floor_divide, accepts="float", lower=lower_as(_floor_divide), widen=True
+)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    zero, rest = constant(x, 0), rem_p.bind(x, y)
+    negative = lt_p.bind(y, zero)
+    out = select_n_p.bind(ne_p.bind(lt_p.bind(rest, zero), negative), rest, add_p.bind(rest, y))
+    return select_n_p.bind(eq_p.bind(rest, zero), out, select_n_p.bind(negative, zero, constant(x, -0.0)))
+
+
+remainder_p = elementwise(
+    "remainder",
+    np.remainder,
+    accepts="float",
+    jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, neg_p.bind(floor_divide_p.bind(x, y)))],
+    jet=locally_linear,
+    lower=lower_as(_remainder),
+    widen=True,
 )
 
 

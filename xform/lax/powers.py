@@ -1,6 +1,6 @@
 """Powers with fixed exponents, and roots, elementwise.
 
-May import: `lax.families`, `lax.vector_math`, `lax.arithmetic`, `lax.comparison`.
+May import: `lax.families`, `lax.vector_math`, `lax.arithmetic`, `lax.comparison`, `lax.complex_edges`.
 """
 
 import operator
@@ -15,9 +15,11 @@ from xform.interpreters.jet import JetTrace, Series, derivative, over, pairs, re
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.signs import is_positive
 from xform.interpreters.tangents import Zero, add_tangents, is_zero, zero_of
+from xform.lax import complex_edges
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import div_p, mul_p, neg_p, sum_of_products, zero_product_p
 from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.complex_edges import mended
 from xform.lax.families import KINDS, apply, constant, elementwise, lower_symmetric, narrow_integers
 from xform.lax.vector_math import vectorized
 
@@ -80,7 +82,7 @@ sqrt_p = elementwise(
     jvp=_sqrt_jvp,
     jet=lambda p: _sqrt_jet,
     lower="sqrt",
-    lower_complex=lower_symmetric("sqrt"),
+    lower_complex=mended(lower_symmetric("sqrt"), complex_edges.sqrt),
 )
 
 rsqrt_p = elementwise(

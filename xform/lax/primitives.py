@@ -12,8 +12,6 @@ from xform.lax.arithmetic import (
     conj_p,
     div_p,
     imag_p,
-    max_p,
-    min_p,
     mul_p,
     neg_p,
     real_p,
@@ -40,10 +38,12 @@ from xform.lax.comparison import clamp_p, eq_p, ge_p, gt_p, le_p, lt_p, ne_p, se
 from xform.lax.control_flow.cond import cond_p
 from xform.lax.control_flow.scan import scan_p
 from xform.lax.control_flow.while_loop import while_p
+from xform.lax.conversion import convert_element_type_p
 from xform.lax.convolution.primitive import conv_general_dilated_p
 from xform.lax.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from xform.lax.dot import dot_general_p
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from xform.lax.extremes import max_p, min_p
 from xform.lax.fft import fft_p
 from xform.lax.gather import gather_p
 from xform.lax.general_powers import pow_p
@@ -64,15 +64,7 @@ from xform.lax.reductions import (
 from xform.lax.rounding import ceil_p, floor_p, is_finite_p, nextafter_p, reduce_precision_p, round_p
 from xform.lax.scatter import scatter_add_p, scatter_max_p, scatter_min_p, scatter_p
 from xform.lax.scatter_mul import scatter_mul_p
-from xform.lax.shapes import (
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    iota_p,
-    reshape_p,
-    rev_p,
-    squeeze_p,
-    transpose_p,
-)
+from xform.lax.shapes import broadcast_in_dim_p, iota_p, reshape_p, rev_p, squeeze_p, transpose_p
 from xform.lax.slicing import concatenate_p, pad_p, slice_p
 from xform.lax.solves import linear_solve_p
 from xform.lax.sorting import sort_p, top_k_p

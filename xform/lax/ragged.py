@@ -22,11 +22,12 @@ from xform.lax import families
 from xform.lax.arithmetic import sub_p
 from xform.lax.bitwise import and_p
 from xform.lax.comparison import le_p, lt_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.cumulative import cumsum_p
 from xform.lax.dot import DotDimensionNumbers, dot_general
 from xform.lax.families import as_operands
 from xform.lax.precision import PrecisionLike
-from xform.lax.shapes import broadcast_in_dim, convert, full, iota_p, transpose
+from xform.lax.shapes import broadcast_in_dim, full, iota_p, transpose
 from xform.lax.slicing import concatenate, index_in_dim, slice_in_dim
 from xform.lax.stacking import stack
 

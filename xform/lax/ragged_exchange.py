@@ -13,9 +13,10 @@ from xform.lax.arithmetic import add_p, div_p, mul_p, sub_p
 from xform.lax.bitwise import and_p
 from xform.lax.collectives import all_gather, all_to_all, axis_size, no_groups
 from xform.lax.comparison import eq_p, ge_p, lt_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.reductions import reduce_max_p, reduce_sum_p
-from xform.lax.shapes import broadcast_in_dim, convert, iota_p, reshape
+from xform.lax.shapes import broadcast_in_dim, iota_p, reshape
 
 _INDEX = np.dtype(np.int64)
 

@@ -1,6 +1,6 @@
 """Reductions over axes: sums, products, extremes and their places, bitwise reductions.
 
-May import: `lax.families`, `lax.shapes`, the elementwise modules, `lax.cumulative`.
+May import: `lax.families`, `lax.conversion`, `lax.shapes`, the elementwise modules, `lax.cumulative`.
 """
 
 import math
@@ -23,15 +23,8 @@ from xform.lax import families
 from xform.lax.arithmetic import div_p, mul_p
 from xform.lax.bitwise import or_p
 from xform.lax.comparison import eq_p, ne_p, select_n_p
-from xform.lax.shapes import (
-    broadcast_in_dim,
-    canonical_axes,
-    convert,
-    iota_p,
-    linear_jvp,
-    reshape,
-    transpose,
-)
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim, canonical_axes, iota_p, linear_jvp, reshape, transpose
 from xform.lax.slicing import concatenate, slice_in_dim
 
 

@@ -25,6 +25,7 @@ from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import div_p, mul_p, neg
 from xform.lax.comparison import eq_p, ge_p, le_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.gather import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -35,7 +36,7 @@ from xform.lax.gather import (
     index_limits,
     widen_index,
 )
-from xform.lax.shapes import convert, full, iota, reshape
+from xform.lax.shapes import full, iota, reshape
 
 
 class ScatterDimensionNumbers(NamedTuple):

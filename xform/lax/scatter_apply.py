@@ -18,10 +18,11 @@ from xform.interpreters import batching
 from xform.lax.arithmetic import add_p
 from xform.lax.comparison import gt_p, select_n_p
 from xform.lax.control_flow.while_loop import while_loop
+from xform.lax.conversion import convert
 from xform.lax.gather import GatherScatterMode, gather_p
 from xform.lax.reductions import reduce_max_p
 from xform.lax.scatter import ScatterDimensionNumbers, gather_params, scatter_add_p, scatter_p
-from xform.lax.shapes import convert, full, reshape
+from xform.lax.shapes import full, reshape
 
 
 @api_boundary

@@ -7,8 +7,8 @@ XLA sorts a single array of integers ten times as fast on CPU as anything that n
 everything becomes integers: a float is one by its bits, and to find the order of an array each element is packed
 with its index into one integer of 64 bits. Wider keys are sorted by their halves, the lower one first (a radix sort).
 
-May import: `lax.families`, `lax.shapes`, `lax.slicing`, `lax.gather`, `lax.cumulative`, `lax.reductions`,
-`lax.control_flow`, the elementwise modules.
+May import: `lax.families`, `lax.conversion`, `lax.shapes`, `lax.slicing`, `lax.gather`, `lax.cumulative`,
+`lax.reductions`, `lax.control_flow`, the elementwise modules.
 """
 
 import operator
@@ -39,10 +39,11 @@ from xform.lax.bitwise import (
 )
 from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
 from xform.lax.control_flow.cond import cond
+from xform.lax.conversion import convert
 from xform.lax.cumulative import cumsum_p, shift
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
 from xform.lax.reductions import reduce_or_p
-from xform.lax.shapes import check_axes, convert, iota_p, moveaxis, reshape
+from xform.lax.shapes import check_axes, iota_p, moveaxis, reshape
 from xform.lax.slicing import slice_in_dim
 
 # sort

@@ -23,6 +23,7 @@ from xform.lax.comparison import select_n_p
 from xform.lax.control_flow.cond import cond_p
 from xform.lax.control_flow.scan import scan_p
 from xform.lax.control_flow.while_loop import while_p
+from xform.lax.conversion import convert_element_type_p
 from xform.lax.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from xform.lax.custom_calls import custom_jvp_call_p, custom_vjp_call_p
 from xform.lax.dot import dot_general_p
@@ -32,14 +33,7 @@ from xform.lax.polyval import polyval_p
 from xform.lax.reductions import reduce_max_p, reduce_min_p, reduce_prod_p, reduce_sum_p
 from xform.lax.roll import roll_p
 from xform.lax.scatter import scatter_add_p, scatter_p
-from xform.lax.shapes import (
-    broadcast_in_dim_p,
-    convert_element_type_p,
-    reshape_p,
-    rev_p,
-    squeeze_p,
-    transpose_p,
-)
+from xform.lax.shapes import broadcast_in_dim_p, reshape_p, rev_p, squeeze_p, transpose_p
 from xform.lax.slicing import concatenate_p, pad_p, slice_p
 from xform.lax.split import split_p
 from xform.lax.stacking import stack_p, tile_p

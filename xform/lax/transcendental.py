@@ -3,7 +3,8 @@
 Where XLA's own formula loses more than a few digits, the lowering is another one (`log1p`, `sinh`, `cosh`, `atanh`);
 where XLA calls the C library for each element, large arrays on CPU get one of `lax.vector_math`.
 
-May import: `lax.families`, `lax.vector_math`, `lax.hyperbolic`, and the modules that this one may import.
+May import: `lax.families`, `lax.vector_math`, `lax.hyperbolic`, `lax.complex_edges`, and the modules that these may
+import.
 """
 
 from typing import Any
@@ -14,6 +15,7 @@ from xform.core.errors import api_boundary
 from xform.interpreters.jet import JetTrace, Series, derivative, over, results
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import is_zero
+from xform.lax import complex_edges
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import (
     abs,
@@ -21,12 +23,9 @@ from xform.lax.arithmetic import (
     add_p,
     complex,
     complex_p,
-    conj,
     div,
     div_p,
     imag,
-    max,
-    min,
     mul,
     mul_p,
     neg,
@@ -38,6 +37,8 @@ from xform.lax.arithmetic import (
     zero_product_p,
 )
 from xform.lax.comparison import clamp, eq, gt, lt, select
+from xform.lax.complex_edges import mended, turned
+from xform.lax.extremes import max, min
 from xform.lax.families import (
     apply,
     complex_apart,
@@ -52,7 +53,14 @@ from xform.lax.vector_math import in_wide_vectors, vectorized
 
 # Exponentials and logarithms
 
-exp_p = elementwise("exp", np.exp, accepts="inexact", jvp=lambda g, ans, x: mul_p.bind(g, ans), lower="exponential")
+exp_p = elementwise(
+    "exp",
+    np.exp,
+    accepts="inexact",
+    jvp=lambda g, ans, x: mul_p.bind(g, ans),
+    lower="exponential",
+    lower_complex=mended("exponential", complex_edges.exp),
+)
 
 
 def _exp2_complex(z: Any) -> Any:
@@ -90,7 +98,7 @@ expm1_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
     lower=vectorized("expm1", "exponential_minus_one"),
-    lower_complex=lower_as(_expm1_complex),
+    lower_complex=mended(lower_as(_expm1_complex), complex_edges.expm1),
 )
 
 
@@ -195,18 +203,13 @@ def _one_plus_square(x: Any) -> Any:
     return add_p.bind(square_p.bind(x), constant(x, 1))
 
 
-def _parts(f1: Any, g1: Any, f2: Any, g2: Any, x: Any, y: Any) -> Any:
-    """f1(x) g1(y) + i f2(x) g2(y)."""
-    return complex(mul(f1(x), g1(y)), mul(f2(x), g2(y)))
-
-
 sin_p = elementwise(
     "sin",
     np.sin,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, cos_p.bind(x)),
     lower=vectorized("sin", "sine"),
-    lower_complex=lower_as(lambda z: _parts(sin, cosh, cos, sinh, real(z), imag(z))),
+    lower_complex=lower_as(turned(lambda z: sinh(z))),
 )
 
 cos_p = elementwise(
@@ -215,7 +218,7 @@ cos_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(sin_p.bind(x))),
     lower=vectorized("cos", "cosine"),
-    lower_complex=lower_as(lambda z: conj(_parts(cos, cosh, sin, sinh, real(z), imag(z)))),
+    lower_complex=lower_as(lambda z: cosh(complex(neg(imag(z)), real(z)))),
 )
 
 # Where tan(x + jy) tends to ±j, or tanh(x + jy) to ±1, the other part is a zero with the sign of x, or y, in the array
@@ -244,6 +247,7 @@ tan_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, _one_plus_square(ans)),
     lower=vectorized("tan", "tan"),
+    lower_complex=lower_as(turned(lambda z: tanh(z))),
 )
 
 asin_p = elementwise(
@@ -252,7 +256,7 @@ asin_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(one_minus_square_p.bind(x))),
     lower=vectorized("asin", "chlo.asin"),
-    lower_complex=lower_symmetric("chlo.asin"),
+    lower_complex=lower_as(turned(lambda z: asinh(z))),
 )
 
 acos_p = elementwise(
@@ -261,7 +265,7 @@ acos_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, neg_p.bind(rsqrt_p.bind(one_minus_square_p.bind(x)))),
     lower=vectorized("acos", "chlo.acos"),
-    lower_complex=lower_symmetric("chlo.acos"),
+    lower_complex=mended(lower_symmetric("chlo.acos"), complex_edges.acos),
 )
 
 atan_p = elementwise(
@@ -270,6 +274,7 @@ atan_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, _one_plus_square(x)),
     lower=vectorized("atan", "chlo.atan"),
+    lower_complex=lower_as(turned(lambda z: atanh(z))),
 )
 
 
@@ -304,6 +309,12 @@ def _half_exponentials(x: Any) -> tuple[Any, Any]:
     return select(big, mul(half, e), half), div(0.5, select(big, constant(x, np.inf), e))
 
 
+def _parts(f: Any, g: Any, z: Any) -> Any:
+    """f(x) cos(y) + j g(x) sin(y)."""
+    x, y = real(z), imag(z)
+    return complex(mul(f(x), cos(y)), mul(g(x), sin(y)))
+
+
 def _sinh(x: Any) -> Any:
     grown, shrunk = _half_exponentials(x)
     e = expm1(x)
@@ -317,7 +328,7 @@ sinh_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, cosh_p.bind(x)),
     lower=vectorized("sinh", lower_as(_sinh)),
-    lower_complex=lower_as(lambda z: _parts(sinh, cos, cosh, sin, real(z), imag(z))),
+    lower_complex=mended(lower_as(lambda z: _parts(sinh, cosh, z)), complex_edges.sinh),
     widen=True,
 )
 
@@ -327,7 +338,7 @@ cosh_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, sinh_p.bind(x)),
     lower=vectorized("cosh", lower_as(lambda x: add(*_half_exponentials(x)))),
-    lower_complex=lower_as(lambda z: _parts(cosh, cos, sinh, sin, real(z), imag(z))),
+    lower_complex=mended(lower_as(lambda z: _parts(cosh, sinh, z)), complex_edges.cosh),
     widen=True,
 )
 
@@ -338,7 +349,7 @@ tanh_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, one_minus_square_p.bind(ans)),
     lower=lower_in_float32(in_wide_vectors(lower_as(tanh_formula), "tanh")),
-    lower_complex="tanh",
+    lower_complex=mended("tanh", complex_edges.tanh),
 )
 
 asinh_p = elementwise(
@@ -347,7 +358,7 @@ asinh_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_plus_square(x))),
     lower=vectorized("asinh", "chlo.asinh"),
-    lower_complex=lower_symmetric("chlo.asinh", "real"),
+    lower_complex=mended(lower_symmetric("chlo.asinh", "real"), complex_edges.asinh),
 )
 
 
@@ -363,7 +374,7 @@ acosh_p = elementwise(
     accepts="inexact",
     jvp=_acosh_jvp,
     lower=vectorized("acosh", "chlo.acosh"),
-    lower_complex=lower_symmetric("chlo.acosh"),
+    lower_complex=mended(lower_symmetric("chlo.acosh"), complex_edges.acosh),
 )
 
 atanh_p = elementwise(
@@ -372,7 +383,7 @@ atanh_p = elementwise(
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, one_minus_square_p.bind(x)),
     lower=vectorized("atanh", lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5))),
-    lower_complex=lower_symmetric("chlo.atanh"),
+    lower_complex=mended(lower_symmetric("chlo.atanh"), complex_edges.atanh),
     widen=True,
 )
 

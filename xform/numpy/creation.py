@@ -17,7 +17,8 @@ from xform.core.array import Array, ArrayImpl, own
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.interpreters.execution import default_device
-from xform.lax.shapes import broadcast_in_dim_p, convert, convert_host
+from xform.lax.conversion import convert, convert_host
+from xform.lax.shapes import broadcast_in_dim_p
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate

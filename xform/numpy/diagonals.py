@@ -11,7 +11,8 @@ import numpy as np
 
 from xform.core.array import Array
 from xform.core.errors import api_boundary
-from xform.lax.shapes import broadcast_in_dim_p, convert, reshape_p
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim_p, reshape_p
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions
 from xform.numpy.fast import ANY, WIDE, short_way

@@ -11,9 +11,10 @@ import numpy as np
 
 from xform.core.array import Array
 from xform.core.errors import api_boundary
+from xform.lax.conversion import convert
 from xform.lax.dot import dot_general
 from xform.lax.precision import canonical_precision
-from xform.lax.shapes import convert, transpose_p
+from xform.lax.shapes import transpose_p
 from xform.numpy import diagonals, manipulation, reductions
 from xform.numpy.fast import optional, same, short_way
 from xform.numpy.products import contraction, no_sharding, promoted_arrays

@@ -15,8 +15,8 @@ from xform.core.config import state
 from xform.core.errors import api_boundary, leave
 from xform.lax.arithmetic import rem_p, sign_p
 from xform.lax.comparison import select_n_p
+from xform.lax.conversion import convert
 from xform.lax.rounding import is_finite_p, trunc_p
-from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.transcendental import atan2_p
 from xform.numpy import formulas, host_forms, keys, reductions, ufuncs

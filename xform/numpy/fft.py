@@ -15,15 +15,17 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.lax.arithmetic import complex_dtype
+from xform.lax.conversion import convert
 from xform.lax.fft import FftType, fft_p
-from xform.lax.shapes import convert
 from xform.lax.slicing import pad_p
 from xform.numpy import creation, manipulation, ufuncs
 from xform.numpy.fast import ANY, short_way
 from xform.numpy.promotion import (
     array_of,
     canonical_axes,
+    canonical_axis,
     dtype_argument,
+    is_several,
     known_integer,
     no_out,
     promote_inexact,
@@ -350,17 +352,24 @@ def _frequencies(name: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, dev
 
 @short_way(np.fft.fftshift, ANY, plain="axes")
 def fftshift(x: Any, axes: Any = None) -> Array:
-    """Moves frequency 0 to the middle of the axes (by default all)."""
+    """Moves frequency 0 to the middle of the axes (by default all).
+
+    Differs from NumPy: an array of rank 0 is returned as it is.
+    """
     return _shift("fftshift", x, axes, 1)
 
 
 @short_way(np.fft.ifftshift, ANY, plain="axes")
 def ifftshift(x: Any, axes: Any = None) -> Array:
-    """Inverse of `fftshift`."""
+    """Inverse of `fftshift`.
+
+    Differs from NumPy: an array of rank 0 is returned as it is.
+    """
     return _shift("ifftshift", x, axes, -1)
 
 
 def _shift(name: str, x: Any, axes: Any, sign: int) -> Array:
     x = array_of(f"fft.{name}", x, "x")
-    axes = canonical_axes(f"fft.{name}", axes, x, "axes")
-    return manipulation.roll(x, [sign * (x.shape[d] // 2) for d in axes], axes)
+    several = range(x.ndim) if axes is None else axes if is_several(axes) else (axes,)
+    each = tuple(canonical_axis(f"fft.{name}", d, x, "axes") for d in several)
+    return manipulation.roll(x, [sign * (x.shape[d] // 2) for d in each], each)

@@ -16,13 +16,14 @@ from xform.core.trace import Primitive
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import pairs
+from xform.lax import extremes, pairs
 from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
 from xform.lax.control_flow import while_loop
+from xform.lax.conversion import convert
 from xform.lax.general_powers import pow_p
-from xform.lax.shapes import convert, full
+from xform.lax.shapes import full
 from xform.lax.special import bessel_i0e
 from xform.lax.special.sinc import sinc_p
 from xform.numpy.promotion import (
@@ -342,13 +343,6 @@ def _integer_divmod(x: Array, y: Array, never_zero: bool) -> tuple[Array, Array]
     return quotient, rest
 
 
-def _float_remainder(x: Array, y: Array) -> tuple[Array, Array]:
-    """Remainder with the sign of y, and where it differs from that with the sign of x."""
-    rest = ar.rem_p.bind(x, y)
-    off = (rest != 0) & ((rest < 0) != (y < 0))
-    return choose(off, rest + y, rest), off
-
-
 def floor_divide(x: Any, y: Any) -> Any:
     """Floor of the quotient."""
     never_zero = _never_zero(y)
@@ -362,7 +356,7 @@ def remainder(x: Any, y: Any) -> Any:
     """Remainder with the sign of y."""
     never_zero = _never_zero(y)
     x, y = _real_pair("remainder", x, y)
-    return _float_remainder(x, y)[0] if is_floating(x) else _integer_divmod(x, y, never_zero)[1]
+    return pairs.remainder_p.bind(x, y) if is_floating(x) else _integer_divmod(x, y, never_zero)[1]
 
 
 def fmod(x: Any, y: Any) -> Any:
@@ -436,8 +430,8 @@ def _ignoring_nan(name: str, p: Primitive, of_integers: Primitive) -> Any:
     return function
 
 
-fmax = _ignoring_nan("fmax", pairs.fmax_p, ar.max_p)
-fmin = _ignoring_nan("fmin", pairs.fmin_p, ar.min_p)
+fmax = _ignoring_nan("fmax", pairs.fmax_p, extremes.max_p)
+fmin = _ignoring_nan("fmin", pairs.fmin_p, extremes.min_p)
 
 
 def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:
@@ -485,11 +479,11 @@ def ldexp(x: Any, y: Any) -> Any:
     info = dtypes.finfo(x.dtype)
     limit = int(info.maxexp) - 2
     if y.dtype.itemsize > 4:
-        y = ar.min_p.bind(y, constant(y, 3 * limit))
-        y = y if y.dtype.kind == "u" else ar.max_p.bind(y, constant(y, -3 * limit))
+        y = extremes.min_p.bind(y, constant(y, 3 * limit))
+        y = y if y.dtype.kind == "u" else extremes.max_p.bind(y, constant(y, -3 * limit))
     y = convert(y, np.dtype("int32"))
     for _ in range(3):
-        part = ar.max_p.bind(ar.min_p.bind(y, constant(y, limit)), constant(y, -limit))
+        part = extremes.max_p.bind(extremes.min_p.bind(y, constant(y, limit)), constant(y, -limit))
         x = x * _power_of_two(part, x.dtype)
         y = y - part
     return x

@@ -12,7 +12,8 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.errors import api_boundary
-from xform.lax.shapes import broadcasted_iota, convert, reshape_p
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcasted_iota, reshape_p
 from xform.numpy import manipulation
 from xform.numpy.joining import concatenate, stack
 from xform.numpy.promotion import array_of, dtype_argument, promote, shape_argument, shown

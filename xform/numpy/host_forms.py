@@ -86,7 +86,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         raise TypeError
     if type(a) is not np.ndarray or (a.ndim > 1 and axis is not None):
         return np.roll(a, shift, axis)
-    if axis not in (None, 0, -1):
+    if axis not in (None, 0, -1) or (axis is not None and not a.ndim):
         raise ValueError
     flat = a.ravel()
     cut = -shift % flat.size

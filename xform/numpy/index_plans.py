@@ -18,9 +18,10 @@ from xform.core import dtypes
 from xform.core.array import Array, host_value
 from xform.core.errors import NonConcreteBooleanIndexError
 from xform.core.trace import Tracer
+from xform.lax.conversion import convert
 from xform.lax.dynamic_slicing import wrap_index
 from xform.lax.gather import GatherDimensionNumbers, host_indices
-from xform.lax.shapes import broadcast_in_dim_p, convert, reshape
+from xform.lax.shapes import broadcast_in_dim_p, reshape
 from xform.lax.slicing import concatenate_p
 
 NEW, SLICE, INT, SCALAR, ARRAY = "new axis", "slice", "int", "traced int", "array"

@@ -13,7 +13,8 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
-from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, convert, reshape_p
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim_p, broadcasted_iota, reshape_p
 from xform.lax.shapes import full as lax_full
 from xform.lax.slicing import concatenate_p, slice_in_dim
 from xform.lax.sorting import sort as lax_sort

@@ -299,7 +299,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; those that leave at the end come back at the beginning. The shift may be traced.
 
-    Differs from NumPy: a shift that isn't an integer is a TypeError.
+    Differs from NumPy: a shift that isn't an integer is a TypeError; arrays of rank 0 take ``axis=()``, too.
 
     Examples
     --------
@@ -318,6 +318,10 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
         shifts, axes = [s for s in shifts for _ in axes], [d for _ in shifts for d in axes]  # type: ignore[assignment]
     for s, d in zip(shifts, axes, strict=True):
         d = canonical_axis("roll", d, a)
+        if is_several(s):
+            raise ValueError(
+                f"numpy.roll: 'shift' and 'axis' should be scalars or 1D sequences, got {shift} and {axis}"
+            )
         n = a.shape[d]
         if n == 0:
             continue

@@ -13,9 +13,10 @@ from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary
+from xform.lax.conversion import convert
 from xform.lax.convolution import conv_general_dilated
-from xform.lax.shapes import convert, reshape_p
 from xform.lax.shapes import full as lax_full
+from xform.lax.shapes import reshape_p
 from xform.lax.slicing import slice_in_dim
 from xform.numpy import host_forms, manipulation, reductions, ufuncs
 from xform.numpy.elementwise import where

@@ -14,7 +14,8 @@ import numpy as np
 
 from xform.core import dtypes
 from xform.core.array import Array
-from xform.lax.shapes import broadcast_in_dim_p, convert, rev_p
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim_p, rev_p
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import host_forms, manipulation, reductions, statistics, ufuncs
 from xform.numpy.fast import short_way

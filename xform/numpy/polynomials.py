@@ -11,8 +11,8 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import api_boundary
+from xform.lax.conversion import convert
 from xform.lax.polyval import polyval_p
-from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.numpy import host_forms, manipulation, ufuncs
 from xform.numpy.creation import ones, zeros

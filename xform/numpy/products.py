@@ -14,9 +14,10 @@ from xform.backends.numpy import QUIET, quiet_end, set_state
 from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
+from xform.lax.conversion import convert
 from xform.lax.dot import dot_general_p
 from xform.lax.precision import canonical_precision
-from xform.lax.shapes import broadcast_in_dim, convert, transpose_p
+from xform.lax.shapes import broadcast_in_dim, transpose_p
 from xform.numpy import host_forms, manipulation, ufuncs
 from xform.numpy.fast import REFUSALS, WIDE, dtype_of_keywords, lend, same, short_way
 from xform.numpy.promotion import (

@@ -18,7 +18,8 @@ from xform.core.avals import ShapedArray
 from xform.core.config import state
 from xform.core.errors import ConcretizationTypeError
 from xform.core.trace import Tracer
-from xform.lax.shapes import broadcast_in_dim_p, convert
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim_p
 
 AxisError = np.exceptions.AxisError
 SCALARS = (bool, int, float, complex)

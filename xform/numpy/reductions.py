@@ -23,8 +23,8 @@ from xform.interpreters.reverse import LinearizeTracer
 from xform.lax import reductions as rd
 from xform.lax.arithmetic import div_p
 from xform.lax.comparison import select_n_p
+from xform.lax.conversion import convert
 from xform.lax.cumulative import cumprod_p, cumsum_p
-from xform.lax.shapes import convert
 from xform.lax.shapes import full as lax_full
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate

@@ -16,7 +16,8 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.lax.control_flow import fori_loop
-from xform.lax.shapes import broadcasted_iota, convert
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcasted_iota
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation, reductions, ufuncs

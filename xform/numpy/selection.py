@@ -14,7 +14,8 @@ from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcasted_iota, convert
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcasted_iota
 from xform.lax.slicing import pad_p, slice_in_dim
 from xform.numpy import manipulation, reductions
 from xform.numpy.elementwise import where

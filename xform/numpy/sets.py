@@ -14,7 +14,8 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array, ArrayImpl
 from xform.core.errors import api_boundary
-from xform.lax.shapes import broadcast_in_dim, convert
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcast_in_dim
 from xform.lax.shapes import full as lax_full
 from xform.lax.sorting import sort_p
 from xform.numpy import manipulation, reductions, ufuncs

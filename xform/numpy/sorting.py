@@ -11,7 +11,8 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import ConcretizationTypeError, api_boundary
-from xform.lax.shapes import broadcasted_iota, convert, rev_p
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcasted_iota, rev_p
 from xform.lax.slicing import slice_in_dim
 from xform.lax.sorting import ordered, sort_p, stable_order
 from xform.numpy import manipulation

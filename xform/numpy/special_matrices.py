@@ -13,7 +13,8 @@ from xform.core.array import Array, ArrayImpl
 from xform.core.config import state
 from xform.core.errors import api_boundary
 from xform.lax.comparison import select_n_p
-from xform.lax.shapes import broadcasted_iota, convert
+from xform.lax.conversion import convert
+from xform.lax.shapes import broadcasted_iota
 from xform.lax.shapes import reshape as lax_reshape
 from xform.lax.slicing import concatenate as lax_concatenate
 from xform.numpy import host_forms

@@ -26,8 +26,9 @@ from xform.interpreters.tangents import is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
 from xform.lax.comparison import eq, select_n_p
 from xform.lax.control_flow import common
+from xform.lax.conversion import convert
 from xform.lax.reductions import reduce_or_p
-from xform.lax.shapes import broadcast_in_dim, convert
+from xform.lax.shapes import broadcast_in_dim
 
 Branches = tuple[ClosedJaxpr, ...]
 

@@ -30,8 +30,9 @@ from xform.lax.calls import CallPrimitive
 from xform.lax.comparison import lt, select_n, select_n_p
 from xform.lax.control_flow import common
 from xform.lax.control_flow.scan import scan
+from xform.lax.conversion import convert
 from xform.lax.reductions import reduce_or_p
-from xform.lax.shapes import broadcast_in_dim, convert
+from xform.lax.shapes import broadcast_in_dim
 
 # Carries that reverse mode saves by default.
 CHECKPOINTS = 32

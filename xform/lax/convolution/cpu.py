@@ -14,11 +14,12 @@ import numpy as np
 
 from xform.core.avals import ShapedArray
 from xform.lax.arithmetic import add_p, mul_p
+from xform.lax.conversion import convert
 from xform.lax.convolution.dimensions import ConvDimensionNumbers, dilated, permuted, unpermuted, window_count
 from xform.lax.convolution.phases import phases
 from xform.lax.dot import dot_general_p
 from xform.lax.reductions import reduce_sum_p
-from xform.lax.shapes import broadcast_in_dim, convert, reshape, transpose
+from xform.lax.shapes import broadcast_in_dim, reshape, transpose
 from xform.lax.slicing import concatenate
 from xform.lax.strided import dilate_and_pad, take_every, unfold, weave
 

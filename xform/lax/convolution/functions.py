@@ -1,6 +1,6 @@
 """The public functions of convolution.
 
-May import: the other modules of `lax.convolution`, `lax.dot`, `lax.shapes`, `lax.strided`.
+May import: the other modules of `lax.convolution`, `lax.dot`, `lax.conversion`, `lax.shapes`, `lax.strided`.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import get_aval
 from xform.core.errors import api_boundary
+from xform.lax.conversion import convert
 from xform.lax.convolution.dimensions import (
     ConvDimensionNumbers,
     as_ints,
@@ -26,7 +27,7 @@ from xform.lax.convolution.dimensions import (
 from xform.lax.convolution.primitive import conv_general_dilated_p
 from xform.lax.dot import canonical_precision, dot_general
 from xform.lax.families import as_operands, check_kind
-from xform.lax.shapes import convert, reshape, rev, transpose
+from xform.lax.shapes import reshape, rev, transpose
 from xform.lax.strided import dilate_and_pad, unfold
 
 

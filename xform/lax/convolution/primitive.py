@@ -4,7 +4,7 @@ The kernel isn't flipped: ``out[n, o, p] = sum(lhs[n, c, p * stride + k * rhs_di
 features c and the elements k of the window, where `lhs` has gaps (`lhs_dilation`) and padding of zeros. With
 `feature_group_count` the features are split, and each group is convolved with its own part of the kernel.
 
-May import: the elementwise modules, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.dot`.
+May import: the elementwise modules, `lax.conversion`, `lax.shapes`, `lax.slicing`, `lax.reductions`, `lax.dot`.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,12 @@ from xform.interpreters.lowering import Context, Value, i64s, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import add_p, complex_p, imag_p, real_p, sub_p
+from xform.lax.conversion import convert
 from xform.lax.convolution import cpu, host
 from xform.lax.convolution.dimensions import ConvDimensionNumbers, dilated, permuted, unpermuted, window_count
 from xform.lax.dot import check_preferred
 from xform.lax.reductions import accumulator
-from xform.lax.shapes import convert, full, moveaxis, reshape, rev, transpose
+from xform.lax.shapes import full, moveaxis, reshape, rev, transpose
 
 NAME = "conv_general_dilated"
 

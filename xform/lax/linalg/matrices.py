@@ -3,8 +3,8 @@
 Matrices lie on the last two axes, all axes before them are batches. These functions bind primitives directly and check
 nothing.
 
-May import: the elementwise modules of `lax`, `lax.shapes`, `lax.slicing`, `lax.dot`, `lax.linalg.lapack`,
-`lax.linalg.small`.
+May import: the elementwise modules of `lax`, `lax.conversion`, `lax.shapes`, `lax.slicing`, `lax.dot`,
+`lax.linalg.lapack`, `lax.linalg.small`.
 """
 
 import functools
@@ -20,12 +20,13 @@ from xform.interpreters import batching
 from xform.interpreters.lowering import Context, Value
 from xform.lax.arithmetic import add_p, conj_p, div_p, mul_p, real_p
 from xform.lax.comparison import eq_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.dot import dot_general_p
 from xform.lax.families import constant, is_complex
 from xform.lax.linalg import lapack, small
 from xform.lax.linalg.unrolled import unrolled
 from xform.lax.precision import Precision
-from xform.lax.shapes import broadcast_in_dim_p, convert, linear_unary, reshape_p, transpose_p
+from xform.lax.shapes import broadcast_in_dim_p, linear_unary, reshape_p, transpose_p
 from xform.lax.slicing import concatenate_p, pad_p, static_slice
 
 DTYPES = tuple(map(np.dtype, ("float32", "float64", "complex64", "complex128")))

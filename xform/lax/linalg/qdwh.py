@@ -22,6 +22,7 @@ from xform.lax.arithmetic import abs_p, add_p, div_p, mul_p, sub_p
 from xform.lax.bitwise import and_p, not_p
 from xform.lax.comparison import le_p, lt_p, select_n_p
 from xform.lax.control_flow import while_loop
+from xform.lax.conversion import convert
 from xform.lax.dynamic_slicing import dynamic_slice_p
 from xform.lax.families import constant, real_dtype
 from xform.lax.linalg.eigh import eigh_p
@@ -42,7 +43,7 @@ from xform.lax.linalg.quotients import middle_p, quotient, sums
 from xform.lax.linalg.solve import solve
 from xform.lax.powers import sqrt_p
 from xform.lax.reductions import reduce_max_p, reduce_or_p, reduce_sum_p
-from xform.lax.shapes import broadcast_in_dim_p, convert, reshape_p
+from xform.lax.shapes import broadcast_in_dim_p, reshape_p
 from xform.lax.slicing import concatenate_p
 
 # qdwh(x): [U, H, the number of steps, whether they converged].

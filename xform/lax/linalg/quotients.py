@@ -27,6 +27,7 @@ from xform.interpreters.tangents import Zero, add_tangents, is_linear, zero_of
 from xform.lax.arithmetic import abs_p, add_p, mul_p, sub_p
 from xform.lax.bitwise import and_p, not_p
 from xform.lax.comparison import eq_p, le_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.families import constant
 from xform.lax.linalg.matrices import (
     adjoint,
@@ -46,7 +47,7 @@ from xform.lax.linalg.matrices import (
     transposed,
 )
 from xform.lax.reductions import reduce_max_p, reduce_or_p
-from xform.lax.shapes import broadcast_in_dim_p, convert
+from xform.lax.shapes import broadcast_in_dim_p
 from xform.lax.slicing import concatenate_p
 
 # quotient(x, d, w) solves an equation with a matrix w of eigenvalues (singular values) in which d are the gaps:

@@ -12,10 +12,10 @@ import numpy as np
 from xform.lax.arithmetic import add, div, mul, neg, sub
 from xform.lax.bitwise import bitcast_convert_type, shift_left
 from xform.lax.comparison import clamp, ge, gt, lt, select
+from xform.lax.conversion import convert
 from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square
 from xform.lax.rounding import round
-from xform.lax.shapes import convert
 from xform.lax.special import tables
 from xform.lax.special.double_double import Double, over, plus, scaled, times, two_sum
 from xform.lax.special.formulas import at_least, at_most, evaluate

@@ -2,7 +2,7 @@
 
 A formula is a function in terms of `lax` operations. `lower_as` makes a lowering of it, `host_as` a host rule.
 
-May import: `xform.interpreters`, `lax.polynomials`, `lax.bitwise`, `lax.comparison`, `lax.shapes`.
+May import: `xform.interpreters`, `lax.polynomials`, `lax.bitwise`, `lax.comparison`, `lax.conversion`.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
 from xform.lax.bitwise import bitwise_and, bitwise_or
 from xform.lax.comparison import gt, lt, select
+from xform.lax.conversion import convert
 from xform.lax.polynomials import horner
-from xform.lax.shapes import convert
 from xform.lax.special.tables import Table
 
 _BLOCK = 8192  # elements: what a formula holds at a time stays in the cache of a core

@@ -22,8 +22,9 @@ from xform.lax import families
 from xform.lax.arithmetic import add_p
 from xform.lax.bitwise import and_p, or_p
 from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
+from xform.lax.conversion import convert
 from xform.lax.reductions import accumulator, highest, lowest
-from xform.lax.shapes import convert, full
+from xform.lax.shapes import full
 from xform.lax.slicing import pad_p
 from xform.lax.strided import dilate_and_pad, take_every, weave
 from xform.lax.windows.geometry import Windows, check_windows, lower_windows

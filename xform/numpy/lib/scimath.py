@@ -18,7 +18,7 @@ from xform.core import dtypes
 from xform.core.array import Array
 from xform.core.errors import api_boundary
 from xform.lax.arithmetic import complex_dtype
-from xform.lax.shapes import convert
+from xform.lax.conversion import convert
 from xform.numpy import ufuncs
 from xform.numpy.promotion import array_of, concrete
 

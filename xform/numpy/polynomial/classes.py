@@ -20,7 +20,7 @@ import numpy as np
 from xform.core import dtypes, tree
 from xform.core.array import Array
 from xform.core.errors import api_boundary
-from xform.lax.shapes import convert
+from xform.lax.conversion import convert
 from xform.numpy import creation, ranges
 from xform.numpy.polynomial import bases, polyutils, series
 from xform.numpy.promotion import array_of, is_concrete, promote_inexact, shown, strong

@@ -23,7 +23,7 @@ import numpy as np
 from xform.core import dtypes
 from xform.core.array import Array
 from xform.lax.control_flow import scan
-from xform.lax.shapes import convert
+from xform.lax.conversion import convert
 from xform.lax.shapes import full as lax_full
 from xform.numpy import linalg, manipulation, numerics, reductions, sorting, ufuncs
 from xform.numpy.creation import asarray, zeros
