@@ -44,6 +44,8 @@ def _lower(ctx: Context, x: Value, *, shift: int, dimension: int) -> Value:
         shape = tuple(along(sum(p.shape[dimension] for p in parts)))
         return ctx.op("concatenate", parts, x.aval.update(shape=shape), f"dimension = {dimension} : i64")
 
+    if x.is_cheap and ctx.takes_loops(x.aval):
+        x = ctx.once(x)  # a stencil rolls it several times
     n = x.shape[dimension]
     if dimension < x.aval.ndim - 1:
         return joined([part(x, n - shift, n), part(x, 0, n - shift)])
