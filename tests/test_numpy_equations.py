@@ -61,7 +61,7 @@ CALLS = [
     ("np.arange(2, 7)", 2, 2),
     ("np.arange(0.0, 1.0, 0.25)", 0, 3),
     ("np.arange(5, dtype='float32')", 0, 1),
-    ("np.linspace(0.0, 1.0, 5)", 11, 14),
+    ("np.linspace(0.0, 1.0, 5)", 0, 14),
     ("np.linspace(0.0, s, 5)", 11, 13),
     ("np.linspace(s, 1.0, 5, endpoint=False)", 8, 11),
     ("np.logspace(0.0, s, 5)", 12, 15),

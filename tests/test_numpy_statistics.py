@@ -96,6 +96,18 @@ def test_traced_levels_and_vmap():
         (lambda: xnp.quantile(D, 0.5, weights=np.abs(D)), ValueError, "method='inverted_cdf' only"),
         (lambda: xnp.median(1j * D), TypeError, "real numbers"),
         (lambda: xnp.histogram(D, 0), ValueError, "must be positive"),
+        (
+            lambda: xnp.histogram(xnp.ones(3), 2, (1, np.nan)),
+            ValueError,
+            r"numpy\.histogram: supplied range .* f64\[3\]",
+        ),
+        (lambda: xnp.histogram(xnp.ones(3), 2, (2, 1)), ValueError, r"numpy\.histogram: max must be larger than min"),
+        (
+            lambda: xnp.histogram(xnp.ones(3), 2, (1,)),
+            ValueError,
+            r"numpy\.histogram: range must be a pair, got \(1,\)",
+        ),
+        (lambda: xnp.histogram(np.nextafter(1, [1, 2]), 9), ValueError, r"numpy\.histogram: Too many bins for data"),
         (lambda: xnp.histogram(D, weights=D[:3]), ValueError, "weights should have the same shape"),
         (lambda: xnp.histogramdd(F), ValueError, r"numpy\.histogramdd: sample must have one or two axes"),
         (lambda: xnp.cov(F), ValueError, r"numpy\.cov: m has more than 2 dimensions"),
@@ -119,3 +131,31 @@ def test_medians_beside_infinities(name, dtype):
             want = getattr(np, name)(x)
         for got in (ours(x), xform.jit(ours)(x)):
             np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_values_on_the_edges(dtype):
+    """The edges of a known range are NumPy's to the last bit, compiled too; a value that equals one is in its bin."""
+    for low, high, bins in ((0.1, 0.9, 10), (-1.7, 3.3, 7), (1e3, 1e3 + 7, 29)):
+        edges = np.histogram_bin_edges(np.zeros(0, dtype), bins, (low, high))
+        x = np.concatenate([edges, np.nextafter(edges, np.inf, dtype=dtype), np.nextafter(edges, -np.inf, dtype=dtype)])
+        pair = np.stack([x, x[::-1]], 1)
+
+        def functions(m, x, pair, low=low, high=high, bins=bins):
+            return [
+                m.histogram_bin_edges(x, bins, (low, high)),
+                *m.histogram(x, bins, (low, high)),
+                *(m.histogram2d(x, x[::-1], bins, [(low, high)] * 2) if dtype == "float64" else ()),
+                *(m.histogramdd(pair, bins, [(low, high)] * 2)[1] if dtype == "float64" else ()),
+                m.linspace(low, high, bins + 1),
+                m.digitize(x, m.linspace(low, high, bins + 1)),
+                m.geomspace(1.0, high, bins),
+            ]
+
+        want = functions(np, x, pair)
+        for got in (
+            functions(xnp, xnp.asarray(x), xnp.asarray(pair)),
+            xform.jit(lambda *a: functions(xnp, *a))(x, pair),
+        ):
+            for g, w in zip(got, want, strict=True):
+                np.testing.assert_array_equal(g, w)

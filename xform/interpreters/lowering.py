@@ -84,11 +84,12 @@ def element_type(dtype: Any) -> str:
 class Value:
     """The result of an operation in the text: its name and type."""
 
-    __slots__ = ("aval", "is_cheap", "name", "negative_of", "scalar")
+    __slots__ = ("array", "aval", "is_cheap", "name", "negative_of", "scalar")
 
     def __init__(self, name: str, aval: ShapedArray, is_cheap: bool = False):
         self.name, self.aval = name, aval
         self.scalar: Value | None = None  # of which this is a broadcast
+        self.array: np.ndarray | None = None  # which this is, a constant
         self.negative_of: Value | None = None
         self.is_cheap = is_cheap  # so that XLA computes it anew in each loop, and for each element, that uses it
 
@@ -247,13 +248,14 @@ class Context:
         if found is None:
             aval = ShapedArray(array.shape, array.dtype)
             found = self.op("constant", [], aval, f"value = {dense(array)}")
+            found.array = array
             self.constants[key] = found
         return found
 
     def scalar_of(self, x: Value) -> Any:
         """The number that all elements of a constant are; None if it is none."""
-        scalar = x.scalar or x
-        return next((np.frombuffer(k[0], k[1])[0] for k, v in self.constants.items() if v is scalar and not k[2]), None)
+        array = (x.scalar or x).array
+        return array[()] if array is not None and not array.ndim else None
 
     def broadcast(self, x: Value, shape: Sequence[int], dimensions: Sequence[int] = ()) -> Value:
         """`broadcast_in_dim`; by default of a scalar."""

@@ -6,7 +6,7 @@ May import: `xform.interpreters`, `xform.core`.
 from xform.core.dtypes import dtype
 from xform.lax import costs, linalg, sparsity
 from xform.lax.accuracy import AccuracyMode, Tolerance
-from xform.lax.arithmetic import abs, add, complex, conj, div, imag, max, min, mul, neg, real, rem, sign, sub
+from xform.lax.arithmetic import abs, add, complex, conj, div, imag, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
 from xform.lax.bit_generator import RandomAlgorithm, rng_bit_generator
 from xform.lax.bitwise import (
@@ -67,6 +67,7 @@ from xform.lax.dynamic_slicing import (
     dynamic_update_slice_in_dim,
     index_take,
 )
+from xform.lax.extremes import max, min
 from xform.lax.fft import FftType, fft
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather
 from xform.lax.general_powers import pow

@@ -17,11 +17,11 @@ from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
 from xform.interpreters.jet import Hooks as JetHooks
 from xform.interpreters.jet import JetTrace, Series, bilinear, implicit, linear, locally_linear
-from xform.interpreters.lowering import Context, Value, lower_as
+from xform.interpreters.lowering import Context, Value
 from xform.interpreters.marks import INFINITE, ZEROS
 from xform.interpreters.tangents import Hooks as TangentHooks
 from xform.interpreters.tangents import Zero, is_linear, zero_of
-from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
+from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.conversion import convert_element_type
 from xform.lax.families import Hooks as FamilyHooks
 from xform.lax.families import (
@@ -49,13 +49,45 @@ neg_p = elementwise(
 )
 JetHooks.negate = neg_p.bind
 
+
+# XLA takes x + 0.0 and x - -0.0 for x, and so gives -0.0 of -0.0.
+
+
+def _is_zero(x: Value, sign: bool) -> bool:
+    """Whether a value is known, and all its elements are zeros with the sign."""
+    array = (x.scalar or x).array
+    if array is None or not array.size or array.item(0) != 0 or dtypes.kinds[array.dtype] not in "fc":
+        return False
+    return not array.any() and bool((np.signbit(array.real) == sign).all())
+
+
+def _without_sign(ctx: Context, x: Value) -> Value:
+    """`x` with 0.0 for -0.0."""
+    if is_complex(x):
+        aval = x.aval.update(dtype=real_dtype(x.dtype))
+        return ctx.op("complex", [_without_sign(ctx, ctx.op(name, [x], aval)) for name in ("real", "imag")], x.aval)
+    zero = ctx.full(x.shape, 0, x.dtype)
+    return ctx.op("select", [compare(ctx, x, zero, "EQ"), zero, x], x.aval)
+
+
+def _add_lower(ctx: Context, x: Value, y: Value) -> Value:
+    for v, other in ((y, x), (x, y)):
+        if _is_zero(v, False):
+            return _without_sign(ctx, other)
+    return ctx.op("add", [x, y], ctx.out)
+
+
+def _sub_lower(ctx: Context, x: Value, y: Value) -> Value:
+    return _without_sign(ctx, x) if _is_zero(y, True) and not is_complex(x) else ctx.op("subtract", [x, y], ctx.out)
+
+
 add_p = elementwise(
     "add",
     np.add,
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: g],
     transpose=linear_in_all(lambda ct: [ct, ct]),
     jet=locally_linear,
-    lower="add",
+    lower=_add_lower,
     accepts="number",
 )
 
@@ -77,7 +109,7 @@ sub_p = elementwise(
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: neg_p.bind(g)],
     transpose=linear_in_all(lambda ct: [ct, neg_p.bind(ct)]),
     jet=locally_linear,
-    lower="subtract",
+    lower=_sub_lower,
 )
 
 
@@ -459,46 +491,6 @@ abs_p = elementwise(
 )
 
 
-# Extremes. NaN wins; where the operands are equal, each has half of the derivative. Complex numbers are ordered by
-# their real parts, then by the imaginary ones.
-
-
-def _extreme(name: str, host: Any, operation: str, beyond: Any) -> Any:
-    """The primitive `max` or `min`; `beyond` compares real numbers."""
-
-    def is_beyond(x: Any, y: Any) -> Any:
-        if not is_complex(x):
-            return beyond.bind(x, y)
-        real_x, real_y = real_p.bind(x), real_p.bind(y)
-        imag = beyond.bind(imag_p.bind(x), imag_p.bind(y))
-        return select_n_p.bind(eq_p.bind(real_x, real_y), beyond.bind(real_x, real_y), imag)
-
-    def share(x: Any, y: Any) -> Any:
-        wins = select_n_p.bind(is_beyond(x, y), constant(x, 0), constant(x, 1))
-        return select_n_p.bind(eq_p.bind(x, y), wins, constant(x, 0.5))
-
-    def complex_extreme(x: Any, y: Any) -> Any:
-        # Of x and y the one beyond; y if it is NaN; x if it is NaN.
-        out = select_n_p.bind(is_beyond(x, y), y, x)
-        return select_n_p.bind(ne_p.bind(x, x), select_n_p.bind(ne_p.bind(y, y), out, y), x)
-
-    return elementwise(
-        name,
-        host,
-        jvp=[
-            lambda g, ans, x, y: mul_p.bind(g, share(x, y)),
-            lambda g, ans, x, y: mul_p.bind(g, share(y, x)),
-        ],
-        jet=locally_linear,
-        lower=operation,
-        lower_complex=lower_as(complex_extreme),
-    )
-
-
-max_p = _extreme("max", narrow_integers(np.maximum), "maximum", gt_p)
-min_p = _extreme("min", narrow_integers(np.minimum), "minimum", lt_p)
-
-
 # Public functions
 
 
@@ -564,18 +556,6 @@ def sign(x: Any) -> Any:
 def abs(x: Any) -> Any:
     """Elementwise absolute value; its derivative at 0 is 0."""
     return apply(abs_p, x)
-
-
-@api_boundary
-def max(x: Any, y: Any) -> Any:
-    """Elementwise maximum; NaN if either operand is. Equal operands have half of the derivative each."""
-    return apply(max_p, x, y)
-
-
-@api_boundary
-def min(x: Any, y: Any) -> Any:
-    """Elementwise minimum; NaN if either operand is. Equal operands have half of the derivative each."""
-    return apply(min_p, x, y)
 
 
 @api_boundary

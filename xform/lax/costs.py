@@ -9,14 +9,26 @@ May import: the primitives.
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import conversion, identities, pairs, powers, reductions, rounding, shapes, slicing, special, stacking
+from xform.lax import (
+    conversion,
+    extremes,
+    identities,
+    pairs,
+    powers,
+    reductions,
+    rounding,
+    shapes,
+    slicing,
+    special,
+    stacking,
+)
 from xform.lax import transcendental as tr
 from xform.lax.polyval import polyval_p
 from xform.lax.roll import roll_p
 
 # Done in passing, while memory is read.
 IN_PASSING = [
-    *(ar.add_p, ar.add_any_p, ar.sub_p, ar.mul_p, ar.neg_p, ar.max_p, ar.min_p, ar.abs_p, ar.sign_p),
+    *(ar.add_p, ar.add_any_p, ar.sub_p, ar.mul_p, ar.neg_p, extremes.max_p, extremes.min_p, ar.abs_p, ar.sign_p),
     *(ar.real_p, ar.imag_p, ar.complex_p, ar.conj_p),
     *(bw.and_p, bw.or_p, bw.xor_p, bw.not_p),
     *(cp.eq_p, cp.ne_p, cp.lt_p, cp.le_p, cp.gt_p, cp.ge_p, cp.select_n_p, cp.clamp_p),

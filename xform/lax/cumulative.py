@@ -23,23 +23,12 @@ from xform.interpreters.jet import implicit, linear, locally_linear
 from xform.interpreters.lowering import SHORT_AXIS, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax import families
-from xform.lax.arithmetic import (
-    add_p,
-    complex_p,
-    div_p,
-    imag_p,
-    max_p,
-    min_p,
-    mul_p,
-    neg_p,
-    real_p,
-    sub_p,
-    sum_of_products,
-)
+from xform.lax.arithmetic import add_p, complex_p, div_p, imag_p, mul_p, neg_p, real_p, sub_p, sum_of_products
 from xform.lax.comparison import eq_p, lt_p, select_n_p
 from xform.lax.control_flow.common import as_arrays
 from xform.lax.control_flow.scan import scan
 from xform.lax.conversion import convert
+from xform.lax.extremes import max_p, min_p
 from xform.lax.reductions import accumulator, highest, lowest, reduce_prod_p, reduce_sum_p
 from xform.lax.rounding import floor_p
 from xform.lax.shapes import check_axes, full, moveaxis, reshape, rev, transpose

@@ -1,14 +1,15 @@
 """The hyperbolic tangent.
 
-May import: `lax.arithmetic`, `lax.comparison`, `lax.polynomials`, `lax.powers`.
+May import: `lax.arithmetic`, `lax.extremes`, `lax.comparison`, `lax.polynomials`, `lax.powers`.
 """
 
 from fractions import Fraction
 from itertools import zip_longest
 from typing import Any
 
-from xform.lax.arithmetic import abs, add, div, min, mul, sub
+from xform.lax.arithmetic import abs, add, div, mul, sub
 from xform.lax.comparison import clamp, lt, select
+from xform.lax.extremes import min
 from xform.lax.polynomials import horner
 from xform.lax.powers import square
 

@@ -3,7 +3,7 @@
 On the host they are NumPy's, elsewhere formulas of other primitives. The derivatives are those of the function, not of
 the formula, which has branches.
 
-May import: `lax.families`, `lax.arithmetic`, `lax.comparison`, `lax.powers`, `lax.rounding`.
+May import: `lax.families`, `lax.arithmetic`, `lax.extremes`, `lax.comparison`, `lax.powers`, `lax.rounding`.
 """
 
 from typing import Any
@@ -13,9 +13,10 @@ import numpy as np
 from xform.core.trace import Primitive
 from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import abs_p, add_p, div_p, max_p, min_p, mul_p, neg_p, rem_p, sub_p
+from xform.lax.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, rem_p, sub_p
 from xform.lax.bitwise import and_p, or_p
 from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
+from xform.lax.extremes import max_p, min_p
 from xform.lax.families import constant, elementwise
 from xform.lax.powers import sqrt_p, square_p
 from xform.lax.rounding import RoundingMethod, round_p

@@ -12,8 +12,6 @@ from xform.lax.arithmetic import (
     conj_p,
     div_p,
     imag_p,
-    max_p,
-    min_p,
     mul_p,
     neg_p,
     real_p,
@@ -45,6 +43,7 @@ from xform.lax.convolution.primitive import conv_general_dilated_p
 from xform.lax.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from xform.lax.dot import dot_general_p
 from xform.lax.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from xform.lax.extremes import max_p, min_p
 from xform.lax.fft import fft_p
 from xform.lax.gather import gather_p
 from xform.lax.general_powers import pow_p

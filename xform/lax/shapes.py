@@ -131,7 +131,9 @@ def _broadcast_in_dim_lower(ctx: Context, x: Value, *, shape: Sequence[int], bro
         and math.prod(shape) == repeats * x.aval.size
     ):
         x = ctx.once(x)
-    return ctx.op("broadcast_in_dim", [x], ctx.out, f"broadcast_dimensions = {i64s(broadcast_dimensions)}")
+    out = ctx.op("broadcast_in_dim", [x], ctx.out, f"broadcast_dimensions = {i64s(broadcast_dimensions)}")
+    out.scalar = None if x.shape else x
+    return out
 
 
 broadcast_in_dim_p = linear_unary(

@@ -26,8 +26,6 @@ from xform.lax.arithmetic import (
     div,
     div_p,
     imag,
-    max,
-    min,
     mul,
     mul_p,
     neg,
@@ -40,6 +38,7 @@ from xform.lax.arithmetic import (
 )
 from xform.lax.comparison import clamp, eq, gt, lt, select
 from xform.lax.complex_edges import mended, turned
+from xform.lax.extremes import max, min
 from xform.lax.families import (
     apply,
     complex_apart,

@@ -16,7 +16,7 @@ from xform.core.trace import Primitive
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import pairs
+from xform.lax import extremes, pairs
 from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
@@ -430,8 +430,8 @@ def _ignoring_nan(name: str, p: Primitive, of_integers: Primitive) -> Any:
     return function
 
 
-fmax = _ignoring_nan("fmax", pairs.fmax_p, ar.max_p)
-fmin = _ignoring_nan("fmin", pairs.fmin_p, ar.min_p)
+fmax = _ignoring_nan("fmax", pairs.fmax_p, extremes.max_p)
+fmin = _ignoring_nan("fmin", pairs.fmin_p, extremes.min_p)
 
 
 def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:
@@ -479,11 +479,11 @@ def ldexp(x: Any, y: Any) -> Any:
     info = dtypes.finfo(x.dtype)
     limit = int(info.maxexp) - 2
     if y.dtype.itemsize > 4:
-        y = ar.min_p.bind(y, constant(y, 3 * limit))
-        y = y if y.dtype.kind == "u" else ar.max_p.bind(y, constant(y, -3 * limit))
+        y = extremes.min_p.bind(y, constant(y, 3 * limit))
+        y = y if y.dtype.kind == "u" else extremes.max_p.bind(y, constant(y, -3 * limit))
     y = convert(y, np.dtype("int32"))
     for _ in range(3):
-        part = ar.max_p.bind(ar.min_p.bind(y, constant(y, limit)), constant(y, -limit))
+        part = extremes.max_p.bind(extremes.min_p.bind(y, constant(y, limit)), constant(y, -limit))
         x = x * _power_of_two(part, x.dtype)
         y = y - part
     return x

@@ -246,6 +246,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         which `a` must be known.
     range : pair, optional
         Lowest and highest edge; by default those of the data.
+
+    Differs from NumPy: edges of a traced range, or traced data, may differ in the last bit, and with them the bins of
+    values that are equal to one.
     """
     if isinstance(bins, str):
         values = concrete("histogram_bin_edges", array_of("histogram", a), "a", "Give the number of bins.")
@@ -271,9 +274,14 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if count < 1:
         raise ValueError(f"numpy.histogram: `bins` must be positive, when an integer, got {count}")
     if range is not None:
-        low, high = (convert(array_of("histogram", x, "range"), dtype) for x in range)
-        if is_concrete(low, high) and np.asarray(low) > np.asarray(high):
-            raise ValueError(f"numpy.histogram: max must be larger than min in range parameter, got {range}")
+        try:
+            low, high = range
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"numpy.histogram: range must be a pair, got {range!r}") from None
+    if dtype.kind != "c" and (is_concrete(a) if range is None else is_concrete(low, high)):
+        return _known_edges(a, count, None if range is None else (low, high), dtype)
+    if range is not None:
+        low, high = (convert(array_of("histogram", x, "range"), dtype) for x in (low, high))
     elif a.size:
         low, high = convert(a.min(), dtype), convert(a.max(), dtype)
     else:
@@ -281,6 +289,19 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     flat = low == high
     low, high = where(flat, low - 0.5, low), where(flat, high + 0.5, high)
     return linspace(low, high, count + 1)
+
+
+def _known_edges(a: Array, bins: int, range: Any, dtype: np.dtype) -> Array:
+    """NumPy's edges: a value that equals one is in NumPy's bin."""
+    values = np.asarray(a) if range is None else np.zeros(0)
+    if values.dtype.kind not in "iuf" or range is not None:
+        values = values.astype(dtype if dtype.kind == "f" else np.float64)  # what NumPy has no rules for
+    try:
+        edges = np.histogram_bin_edges(values, bins, range and tuple(np.asarray(x)[()] for x in range))
+    except ValueError as error:
+        given = "" if range is None else f"range {range} and "
+        raise ValueError(f"numpy.histogram: {str(error).rstrip('.')}, got {given}{shown(a)}") from None
+    return array_of("histogram", edges.astype(dtype, copy=False))
 
 
 def _bins_of(x: Array, edges: Array) -> Array:
@@ -350,6 +371,8 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Array, list[Array]]:
     """How many of the rows of `sample` fall into each cell of a grid, and the edges along each axis.
+
+    Differs from NumPy: the edges for samples of float32 are float32.
 
     Parameters
     ----------

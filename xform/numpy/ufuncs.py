@@ -20,7 +20,7 @@ from xform.core.trace import Primitive
 from xform.lax import arithmetic as ar
 from xform.lax import bitwise as bw
 from xform.lax import comparison as cp
-from xform.lax import pairs
+from xform.lax import extremes, pairs
 from xform.lax import powers as pw
 from xform.lax import rounding as rd
 from xform.lax import transcendental as tr
@@ -226,8 +226,8 @@ remainder = mod = binary(
 fmod = binary("fmod", "Elementwise remainder, with the sign of the dividend.", formulas.fmod, np.fmod, "iuf")
 power = pow = binary("power", formulas.power.__doc__ or "", formulas.power, pw.host_power, "iufc")
 float_power = binary("float_power", "Elementwise power, in the default float or complex type.", formulas.float_power)
-maximum = _pairwise("maximum", ar.max_p, "Elementwise maximum; NaN if either is.", "biufc")
-minimum = _pairwise("minimum", ar.min_p, "Elementwise minimum; NaN if either is.", "biufc")
+maximum = _pairwise("maximum", extremes.max_p, "Elementwise maximum; NaN if either is.", "biufc")
+minimum = _pairwise("minimum", extremes.min_p, "Elementwise minimum; NaN if either is.", "biufc")
 fmax = binary("fmax", "Elementwise maximum; the other one if one is NaN.", formulas.fmax, np.fmax, "biufc")
 fmin = binary("fmin", "Elementwise minimum; the other one if one is NaN.", formulas.fmin, np.fmin, "biufc")
 arctan2 = atan2 = _inexact_pair(

@@ -17,10 +17,11 @@ from xform.core.array import Array, ArrayImpl, get_aval
 from xform.core.config import state
 from xform.core.errors import api_boundary, filtered_traceback
 from xform.core.trace import Primitive, Tracer
-from xform.lax.arithmetic import add_p, div_p, max_p, min_p, mul_p, neg_p, sub_p
+from xform.lax.arithmetic import add_p, div_p, mul_p, neg_p, sub_p
 from xform.lax.comparison import select_n_p
 from xform.lax.conversion import convert, convert_host
 from xform.lax.dynamic_slicing import dynamic_update_slice_p
+from xform.lax.extremes import max_p, min_p
 from xform.lax.gather import GatherScatterMode, fill_scalar, gather_p
 from xform.lax.scatter import ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p
 from xform.lax.scatter_apply import scatter_apply

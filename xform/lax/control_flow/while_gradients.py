@@ -29,7 +29,7 @@ from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
-from xform.lax.arithmetic import add, max, sub
+from xform.lax.arithmetic import add, sub
 from xform.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from xform.lax.calls import CallPrimitive, jit_p
 from xform.lax.comparison import eq, ge, gt, lt, select_n
@@ -49,6 +49,7 @@ from xform.lax.control_flow.while_loop import (
 )
 from xform.lax.custom_calls import custom_linear_call_p
 from xform.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
+from xform.lax.extremes import max
 from xform.lax.shapes import broadcast_in_dim, iota
 
 ZERO, ONE, NONE, TOP_LEVEL = np.int32(0), np.int32(1), np.int32(-1), np.int32(2**31 - 1)

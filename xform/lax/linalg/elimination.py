@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from xform.lax.arithmetic import abs_p, div_p, max_p, mul_p, sign_p, sub_p
+from xform.lax.arithmetic import abs_p, div_p, mul_p, sign_p, sub_p
 from xform.lax.comparison import eq_p, gt_p, lt_p, select_n_p
 from xform.lax.control_flow.scan import scan
 from xform.lax.conversion import convert
+from xform.lax.extremes import max_p
 from xform.lax.families import constant, real_dtype
 from xform.lax.linalg.matrices import row_scaled
 from xform.lax.reductions import reduce_max_p

@@ -8,8 +8,9 @@ from typing import Any
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import abs, add, div, max, min, mul, mul_p, neg, sign, sub
+from xform.lax.arithmetic import abs, add, div, mul, mul_p, neg, sign, sub
 from xform.lax.comparison import eq, lt, select
+from xform.lax.extremes import max, min
 from xform.lax.families import apply, elementwise
 from xform.lax.powers import sqrt, square
 from xform.lax.special import tables

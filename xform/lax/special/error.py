@@ -12,8 +12,9 @@ import numpy as np
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
 from xform.lax.accuracy import Accuracy
-from xform.lax.arithmetic import abs, add, div, min, mul, mul_p, neg, neg_p, sub
+from xform.lax.arithmetic import abs, add, div, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import clamp, eq, lt, select
+from xform.lax.extremes import min
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square, square_p

@@ -13,10 +13,11 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import abs, add, add_p, div, max, min, mul, mul_p, neg, sub
+from xform.lax.arithmetic import abs, add, add_p, div, mul, mul_p, neg, sub
 from xform.lax.comparison import clamp, eq, gt, le, lt, ne, select
 from xform.lax.control_flow.cond import cond
 from xform.lax.conversion import convert
+from xform.lax.extremes import max, min
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.gather import GatherDimensionNumbers, gather
 from xform.lax.powers import square

@@ -16,12 +16,13 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import abs, add, div, max, min, mul, mul_p, neg, sub
+from xform.lax.arithmetic import abs, add, div, mul, mul_p, neg, sub
 from xform.lax.bitwise import bitwise_not
 from xform.lax.comparison import eq, ge, gt, le, lt, select
 from xform.lax.control_flow.cond import cond
 from xform.lax.control_flow.while_loop import fori_loop, while_loop
 from xform.lax.conversion import convert
+from xform.lax.extremes import max, min
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.powers import sqrt, square
 from xform.lax.reductions import reduce_max, reduce_or

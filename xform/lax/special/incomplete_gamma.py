@@ -20,11 +20,12 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import abs, add, div, max, min, mul, mul_p, neg, neg_p, sub, sub_p
+from xform.lax.arithmetic import abs, add, div, mul, mul_p, neg, neg_p, sub, sub_p
 from xform.lax.bitwise import bitwise_not
 from xform.lax.comparison import eq, ge, gt, le, lt, select
 from xform.lax.control_flow.cond import cond
 from xform.lax.control_flow.while_loop import while_loop
+from xform.lax.extremes import max, min
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square

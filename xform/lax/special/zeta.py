@@ -12,11 +12,12 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
-from xform.lax.arithmetic import add, add_p, div, max, min, mul, mul_p, neg, neg_p, sub
+from xform.lax.arithmetic import add, add_p, div, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import eq, gt, le, lt, ne, select
 from xform.lax.control_flow.cond import cond
 from xform.lax.control_flow.while_loop import fori_loop
 from xform.lax.conversion import convert
+from xform.lax.extremes import max, min
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.general_powers import pow
 from xform.lax.reductions import reduce_or

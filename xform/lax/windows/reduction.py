@@ -17,9 +17,10 @@ from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
-from xform.lax.arithmetic import add_p, max_p, min_p
+from xform.lax.arithmetic import add_p
 from xform.lax.barriers import optimization_barrier_p
 from xform.lax.convolution.dimensions import as_ints, as_pads, dilated
+from xform.lax.extremes import max_p, min_p
 from xform.lax.reductions import accumulator, elementwise_combine, highest, lowest, scalar_program
 from xform.lax.shapes import broadcast_in_dim, full, linear_jvp, reshape
 from xform.lax.strided import dilate_and_pad, take_every
