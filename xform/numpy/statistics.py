@@ -247,8 +247,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     range : pair, optional
         Lowest and highest edge; by default those of the data.
 
-    Differs from NumPy: edges of a traced range, or traced data, may differ in the last bit, and with them the bins of
-    values that are equal to one.
+    Differs from NumPy: edges that are made of a traced range, or of traced data, may be others in the last bit.
     """
     if isinstance(bins, str):
         values = concrete("histogram_bin_edges", array_of("histogram", a), "a", "Give the number of bins.")

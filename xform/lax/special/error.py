@@ -21,7 +21,7 @@ from xform.lax.powers import sqrt, square, square_p
 from xform.lax.rounding import reduce_precision
 from xform.lax.shapes import full_like
 from xform.lax.special import tables
-from xform.lax.special.formulas import evaluate, host_as, replaced
+from xform.lax.special.formulas import compiled_if_large, evaluate, host_as, replaced
 from xform.lax.transcendental import exp, exp_p, log
 from xform.lax.vector_math import in_wide_vectors
 
@@ -81,12 +81,20 @@ def _erfc(x: Any) -> Any:
 _tail_on_host = host_as(_erfc_tail)
 
 
-def _erfc_host(x: Any) -> Any:
+def _erfc_by_scipy(x: Any) -> Any:
     from scipy import special
 
     # From 1/2 on SciPy's is a difference that loses digits, and from 1 on it has the error of a rounded square.
-    y = special.erfc(x)
-    return y if x.dtype != np.float64 else replaced(y, x > 0.5, _tail_on_host, x)
+    return replaced(special.erfc(x), x > 0.5, _tail_on_host, x)
+
+
+_erfc_of_float64 = compiled_if_large(_erfc_by_scipy, lambda x: erfc_p.bind(x))
+
+
+def _erfc_host(x: Any) -> Any:
+    from scipy import special
+
+    return _erfc_of_float64(x) if x.dtype == np.float64 else special.erfc(x)
 
 
 erf_p = elementwise(

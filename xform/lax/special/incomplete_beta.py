@@ -30,7 +30,7 @@ from xform.lax.rounding import ceil
 from xform.lax.special import tables
 from xform.lax.special.deviance import beta_factor
 from xform.lax.special.double_double import plus, two_product, two_sum
-from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, in_float64
+from xform.lax.special.formulas import all_of, any_of, compiled_if_large, evaluate, host_as, in_float64
 from xform.lax.special.gamma import digamma, lgamma, log_minus_digamma
 from xform.lax.special.slopes import slopes
 from xform.lax.transcendental import exp, expm1, log, log1p
@@ -210,9 +210,9 @@ def _density(a: Any, b: Any, x: Any) -> Any:
 
 def _primitive(name: str, what: str, jvp: list[Callable[..., Any]]) -> Any:
     formula = _formula(what)
-    return elementwise(
-        name, host_as(formula), accepts="float", jvp=jvp, lower=lower_as(formula), function="betainc", widen=True
-    )
+    host = compiled_if_large(host_as(formula), lambda *operands: p.bind(*operands))
+    p = elementwise(name, host, accepts="float", jvp=jvp, lower=lower_as(formula), function="betainc", widen=True)
+    return p
 
 
 betainc_p = _primitive(

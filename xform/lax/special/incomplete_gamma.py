@@ -23,17 +23,27 @@ from xform.interpreters.lowering import lower_as
 from xform.lax.arithmetic import abs, add, div, mul, mul_p, neg, neg_p, sub, sub_p
 from xform.lax.bitwise import bitwise_not
 from xform.lax.comparison import eq, ge, gt, le, lt, select
+from xform.lax.control_flow.cond import cond
 from xform.lax.control_flow.while_loop import while_loop
 from xform.lax.extremes import max, min
 from xform.lax.families import apply, constant, elementwise
 from xform.lax.polynomials import horner
 from xform.lax.powers import sqrt, square
-from xform.lax.reductions import reduce_max
+from xform.lax.reductions import reduce_max, reduce_or
 from xform.lax.rounding import ceil
 from xform.lax.special import tables
 from xform.lax.special.deviance import exp_of, gamma_factor
 from xform.lax.special.error import scaled_erfc
-from xform.lax.special.formulas import all_of, any_of, at_least, at_most, evaluate, host_as, in_float64
+from xform.lax.special.formulas import (
+    all_of,
+    any_of,
+    at_least,
+    at_most,
+    compiled_if_large,
+    evaluate,
+    host_as,
+    in_float64,
+)
 from xform.lax.special.gamma import digamma_p, lgamma_p, log_minus_digamma
 from xform.lax.special.slopes import slopes
 from xform.lax.transcendental import exp, exp_p, expm1, log, log1p, log_p
@@ -126,7 +136,14 @@ def _parts(a: Any, x: Any, what: str) -> Any:
     factor, exponent, gamma = gamma_factor(a, x)
     sums, slopes = _recurrence(a, x, beyond, _steps(a, x, beyond, below), derive)
     center = at_least(a, _EXPANSION_FROM)
-    around = _temme(center, select(expanded, x, center), select(expanded, exponent[0], 0.0), derive)
+    around = cond(
+        reduce_or(expanded, tuple(range(expanded.ndim))),
+        lambda a, x, exponent: _temme(a, x, exponent, derive),
+        lambda a, x, exponent: mul(exponent, 0.0),
+        center,
+        select(expanded, x, center),
+        select(expanded, exponent[0], 0.0),
+    )
 
     if derive:
         after = add(a, 1.0)
@@ -188,7 +205,7 @@ def _density(a: Any, x: Any) -> Any:
 
 def _primitive(name: str, what: str, jvp: list[Callable[..., Any]]) -> Any:
     formula = _formula(what)
-    host = host_as(formula, sort_by=1)
+    host = compiled_if_large(host_as(formula, sort_by=1), lambda a, x: p.bind(a, x), sort_by=1)
 
     def rule(a: Any, x: Any) -> Any:
         if a.dtype != np.float32 or what not in ("lower", "upper"):
@@ -197,7 +214,8 @@ def _primitive(name: str, what: str, jvp: list[Callable[..., Any]]) -> Any:
 
         return (special.gammainc if what == "lower" else special.gammaincc)(a, x)
 
-    return elementwise(name, rule, accepts="float", jvp=jvp, lower=lower_as(formula), widen=True)
+    p = elementwise(name, rule, accepts="float", jvp=jvp, lower=lower_as(formula), widen=True)
+    return p
 
 
 igamma_p = _primitive(

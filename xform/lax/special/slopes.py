@@ -16,7 +16,7 @@ from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import instantiate, zero_of
 from xform.lax.arithmetic import mul_p
 from xform.lax.families import constant, elementwise
-from xform.lax.special.formulas import host_as
+from xform.lax.special.formulas import compiled_if_large, host_as
 
 
 def slopes(name: str, formula: Callable[..., Any], arity: int) -> list[Callable[..., Any]]:
@@ -38,6 +38,6 @@ def _slope(name: str, formula: Callable[..., Any], arity: int, k: int) -> Primit
         return instantiate(tangent)
 
     slope.__name__ = name = f"{name}_in_{k}"
-    return elementwise(
-        name, host_as(slope), accepts="float", jvp=slopes(name, slope, arity), lower=lower_as(slope), widen=True
-    )
+    host = compiled_if_large(host_as(slope), lambda *operands: p.bind(*operands))
+    p = elementwise(name, host, accepts="float", jvp=slopes(name, slope, arity), lower=lower_as(slope), widen=True)
+    return p
