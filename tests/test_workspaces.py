@@ -84,9 +84,21 @@ def test_no_more_is_kept_than_the_hungriest_program_needs():
     assert kept() == [(2 * ROWS, WIDTH)]
     few(x)
     assert kept() == [(ROWS, WIDTH)]
+    seen = []
+    workspaces.take([((2 * ROWS, WIDTH), x.dtype, None)], lambda key: seen.append(kept()))
+    assert seen == [[]], "what is kept goes before the next is made"
     two = xform.jit(lambda x: xform.grad(total)(x) + xform.grad(total)(2 * x))
     np.testing.assert_allclose(two(x), derivative(x) + derivative(2 * x), rtol=1e-13)
     assert kept() == [(ROWS, WIDTH)] * 2
+
+
+def test_more_memory_than_is_to_be_kept(monkeypatch):
+    monkeypatch.setattr("xform.interpreters.lowering.ALL_WORKSPACES", 2 * SMALLEST_WORKSPACE)
+    x = np.linspace(-1, 1, WIDTH)
+    f = xform.jit(lambda x: (xform.grad(total)(x), xform.grad(lambda x: total(x, 2 * ROWS))(x)))
+    for found, rows in zip(f(x), (ROWS, 2 * ROWS), strict=True):
+        np.testing.assert_allclose(found, derivative(x, rows), rtol=1e-13)
+    assert kept() == [(ROWS, WIDTH)]
 
 
 def test_donated_arguments_beside_workspaces():

@@ -20,9 +20,19 @@ _limit = 0  # bytes that the hungriest program needed: more is never kept
 
 def take(keys: Sequence[Key], make: Callable[[Key], Any]) -> list[Any]:
     """A buffer for each key, for one run alone; `make` makes those that there are none of."""
+    global _limit
     with _lock:
+        _limit = max(_limit, sum(map(_size, keys)))
         buffers = [_pop(key) for key in keys]
+        _free(sum(_size(key) for key, buffer in zip(keys, buffers, strict=True) if buffer is None))
     return [make(key) if buffer is None else buffer for key, buffer in zip(keys, buffers, strict=True)]
+
+
+def give_back(keys: Sequence[Key], buffers: Sequence[Any]) -> None:
+    """Keep the buffers of a run for the next; those that were not used for longest go."""
+    with _lock:
+        _kept.extend(zip(keys, buffers, strict=True))
+        _free(0)
 
 
 def _pop(key: Key) -> Any:
@@ -30,15 +40,11 @@ def _pop(key: Key) -> Any:
     return None if at is None else _kept.pop(at)[1]
 
 
-def give_back(keys: Sequence[Key], buffers: Sequence[Any]) -> None:
-    """Keep the buffers of a run for the next; those that were not used for longest go."""
-    global _limit
-    with _lock:
-        _kept.extend(zip(keys, buffers, strict=True))
-        _limit = max(_limit, sum(map(_size, keys)))
-        excess = sum(_size(key) for key, _ in _kept) - _limit
-        while excess > 0:
-            excess -= _size(_kept.pop(0)[0])
+def _free(needed: int) -> None:
+    """Make room for so many bytes within the limit."""
+    excess = needed + sum(_size(key) for key, _ in _kept) - _limit
+    while _kept and excess > 0:
+        excess -= _size(_kept.pop(0)[0])
 
 
 def _size(key: Key) -> int:

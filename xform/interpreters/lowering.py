@@ -53,8 +53,9 @@ SHORT_AXIS = 4
 # A loop over fewer elements is not worth its compilation, 15 to 45 ms.
 SMALLEST_LOOP = 1024
 
-# Bytes above which memory comes from the operating system at each run, and is worth keeping.
+# Bytes above which memory comes from the operating system at each run, and is worth keeping; and of how much at most.
 SMALLEST_WORKSPACE = 2**24
+ALL_WORKSPACES = 2**30
 
 # Constants of more elements than this are hidden arguments of the program, not text.
 LARGE_CONSTANT = 16
@@ -125,7 +126,7 @@ class Module:
         self.by_body: dict[str, str] = {}
         self.keep: list[Any] = []
         self.names: set[str] = {"main"}
-        self.workspaces: list[tuple[Value, Value]] | None = None  # memory lent, and given back; None: there is none
+        self.workspaces: dict[Value, Value] | None = None  # memory lent, and what it became; None: there is none
         self.formulas: int | None = None  # elementary functions written as arithmetic so far; None: there must be none
 
     def takes_formula(self, size: int) -> bool:
@@ -307,16 +308,20 @@ class Context:
     def workspace(self, k: int) -> Value | None:
         """Memory of any content for the result `k` of the equation being lowered, which must write all of it.
 
-        None if the result is small, is returned, or if the operation may run more than once.
+        None if the result is small, too large to be kept, or returned, or if the operation may run more than once.
         """
         aval, lent = self.outs[k], self.module.workspaces
-        if lent is None or self._returned is None or not _is_large(aval):
+        if lent is None or self._returned is None or id(self._outvars[k]) in self._returned or not _is_large(aval):
             return None
-        return None if id(self._outvars[k]) in self._returned else self.value(aval)
+        if _bytes(aval) + sum(_bytes(each.aval) for each in lent) > ALL_WORKSPACES:
+            return None
+        workspace = self.value(aval)
+        lent[workspace] = workspace
+        return workspace
 
     def give_back(self, workspace: Value, filled: Value) -> None:
         """Let the next run have a workspace, which this one has made into `filled`."""
-        self.module.workspaces.append((workspace, filled))  # type: ignore[union-attr]
+        self.module.workspaces[workspace] = filled  # type: ignore[index]
 
     def region(self, body: Callable[..., Sequence[Value]], avals: Sequence[ShapedArray]) -> str:
         """A region ``({^bb0(args): ...})`` whose results are ``body(ctx, *args)``."""
@@ -367,8 +372,12 @@ class Context:
         return self.op("func.call", args, closed.out_avals, f"callee = @{name}")
 
 
+def _bytes(aval: ShapedArray) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
 def _is_large(aval: ShapedArray) -> bool:
-    return aval.size * aval.dtype.itemsize >= SMALLEST_WORKSPACE
+    return _bytes(aval) >= SMALLEST_WORKSPACE
 
 
 def _makes_large_arrays(jaxpr: Jaxpr) -> bool:
@@ -463,7 +472,7 @@ def lower_module(
         module.formulas = 0
     ctx = Context(module)
     if work is not None and platform == "cpu":
-        module.workspaces, ctx._returned = [], {id(v) for v in closed.jaxpr.outvars}
+        module.workspaces, ctx._returned = {}, {id(v) for v in closed.jaxpr.outvars}
     hidden, args, consts = [], [], []
     for const in closed.consts:
         value = host_value(const)
@@ -475,16 +484,16 @@ def lower_module(
             consts.append(const)
     inputs = [ctx.value(aval) for aval in closed.in_avals]
     outs = ctx.jaxpr(closed.jaxpr, consts, inputs)
-    lent = module.workspaces or []
+    lent = module.workspaces or {}
     if work is not None:
-        work += [value.aval for value, _ in lent]
+        work += [value.aval for value in lent]
     aliases = {i: len(lent) + k for i, k in _aliases(closed, donated).items()}
     args = [
-        *[_argument(value, i) for i, (value, _) in enumerate(lent)],
+        *[_argument(value, i) for i, value in enumerate(lent)],
         *args,
         *[_argument(value, aliases.get(i)) for i, value in enumerate(inputs)],
     ]
-    outs = [*[filled for _, filled in lent], *outs]
+    outs = [*lent.values(), *outs]
     body = "\n".join(ctx.lines)
     main = (
         f"func.func public @main({', '.join(args)}) -> ({', '.join(o.type for o in outs)}) {{\n{body}\n"
