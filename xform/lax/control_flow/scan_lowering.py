@@ -4,7 +4,7 @@ XLA's loop has one place for each carry. A step that computes a carry from its n
 place, can't write where it still reads: on CPU every step then ends with copies of whole arrays. Two steps to an
 iteration need no copies: the second writes where the first has read.
 
-May import: `xform.core`, `xform.interpreters`.
+May import: `xform.core`, `xform.interpreters`, `lax.arithmetic`, `lax.large_updates`.
 """
 
 import math
@@ -13,14 +13,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from xform.core.avals import ShapedArray
-from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var
 from xform.interpreters.lowering import Context, Value
+from xform.lax.arithmetic import add_p
+from xform.lax.large_updates import is_most
 
 # The second step costs time to compile. It is worth it for carries of so many floats, if all the steps together
 # compute so many, and if a step is so little work (in the unit of `Primitive.cost_again`) that its copies matter.
 LARGE_CARRY = 4096
 LONG_LOOP = 2**20
 LARGEST_STEP = 32.0
+
+# Operations that are arithmetic if they change most of an array, and where they have what they write.
+_UPDATES = {"dynamic_update_slice": 1, "scatter_add": 2}
 
 
 def lower(
@@ -97,7 +102,7 @@ def _is_computed(jaxpr: Jaxpr, var: Var | Literal) -> bool:
     if "jaxpr" in eqn.params and eqn.primitive.name == "jit":  # calls are inlined
         inner = eqn.params["jaxpr"].jaxpr
         return _is_computed(inner, inner.outvars[next(k for k, v in enumerate(eqn.outvars) if v is var)])
-    return eqn.primitive.cost_again < math.inf
+    return _cost(eqn) < math.inf
 
 
 def _is_large(aval: ShapedArray) -> bool:
@@ -111,7 +116,11 @@ def _is_worth_pairs(jaxpr: Jaxpr, length: int, computed: Sequence[bool]) -> bool
 
 def _work(jaxpr: Jaxpr) -> float:
     """What a step costs for each element; without end if there are products of matrices, sorts, loops and the like."""
-    return sum(
-        _work(eqn.params["jaxpr"].jaxpr) if eqn.primitive.name == "jit" else eqn.primitive.cost_again
-        for eqn in jaxpr.eqns
-    )
+    return sum(_work(eqn.params["jaxpr"].jaxpr) if eqn.primitive.name == "jit" else _cost(eqn) for eqn in jaxpr.eqns)
+
+
+def _cost(eqn: Eqn) -> float:
+    update = _UPDATES.get(eqn.primitive.name)
+    if update is not None and is_most(eqn.invars[update].aval, eqn.invars[0].aval):
+        return add_p.cost_again
+    return eqn.primitive.cost_again
