@@ -20,6 +20,7 @@ BOUNDS: dict[str, dict[str, float]] = {
     "first call: gradient of 100 products of 8x8 matrices and vectors": {"JAX": 1 / 4},
     "gradient of the demo's log posterior": {"JAX": 1 / 2},
     "gradient of a wave equation, 200 steps": {"JAX": 1 / 1.2},
+    "gradient of a heat equation, 100 steps": {"JAX": 1 / 2},
     "memory of the gradient of a wave equation, 200 steps": {"JAX": 1 / 2},
     "compiled inv, 10,000 3x3 float64": {"JAX": 1 / 5},
     "compiled solve, 10,000 3x3 float64": {"JAX": 1 / 5},

@@ -8,7 +8,7 @@ from benchmarks.harness import Row, compare, library
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """Four smooth programs: the gradient's time, the program's time, and what the gradient needs for temporaries."""
+    """Five smooth programs: the gradient's time, the program's time, and what the gradient needs for temporaries."""
     libraries = [library(name) for name in ("xform", "JAX")]
     programs = {each.name: each.load("benchmarks.programs") for each in libraries}
     models = {each.name: each.load("demo.lotka_volterra") for each in libraries}
@@ -21,6 +21,7 @@ def rows(quick: bool) -> Iterator[Row]:
     for name, program, arguments in (
         ("the demo's log posterior", lambda each: models[each].log_density, [theta]),
         ("a wave equation, 200 steps", lambda each: programs[each].wave, [1 + 0.5 * bump, bump]),
+        ("a heat equation, 100 steps", lambda each: programs[each].heat, [1 + 0.5 * bump, bump]),
         ("a perceptron", lambda each: programs[each].perceptron, [layers, rng.normal(size=(256, 256))]),
         (
             "Lennard-Jones, N=256",

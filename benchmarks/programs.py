@@ -76,6 +76,17 @@ def wave(speed, start):
     return jnp.sum((end - before) ** 2)
 
 
+def heat(conductivity, start):
+    """The square of a plate's temperatures after 100 steps, summed; what lies on the rim stays as it is."""
+
+    def step(u, _):
+        around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+        return u.at[1:-1, 1:-1].add(0.1 * conductivity[1:-1, 1:-1] * (around - 4 * u[1:-1, 1:-1])), None
+
+    end, _ = xform.lax.scan(step, start, None, length=100)
+    return jnp.sum(end**2)
+
+
 def perceptron(layers, x):
     """The loss of a perceptron."""
     for weights, bias in layers:
