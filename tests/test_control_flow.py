@@ -118,6 +118,44 @@ def test_scan_structures_and_lengths():
         assert float(carry) == 2.0 and ys.shape == (0,)
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+@pytest.mark.parametrize("called", [False, True], ids=["inline", "jit"])
+def test_long_loops_over_large_carries_take_two_steps_at_a_time(length, called):
+    """So that nothing need be copied; with the same values, and gradients, as those of a loop in Python."""
+    size = 2**20 // 2 + 1  # two steps are a long loop, one isn't
+
+    def step(carry, x):
+        now, before = carry
+        return (now * x - before + now[::-1], now), now[0]
+
+    def f(x, scale, loop):
+        (end, _), ys = loop(xform.jit(step) if called else step, (x, 0.5 * x), scale)
+        return (end * end).sum() + ys.sum()
+
+    def in_python(step, carry, xs):
+        ys = []
+        for x in xs:
+            carry, y = step(carry, x)
+            ys.append(y)
+        return carry, lax.concatenate([lax.reshape(y, (1,)) for y in ys], 0)
+
+    x, scale = np.cos(np.arange(size)), np.linspace(0.5, 1.5, length)
+    text = xform.jit(lambda x: lax.scan(step, (x, x), scale)).lower(x).as_text()
+    assert text.count("stablehlo.reverse") == {1: 1, 2: 2, 3: 3, 4: 2}[length]
+    by_scan = xform.jit(xform.value_and_grad(lambda x, s: f(x, s, lax.scan), (0, 1)))(x, scale)
+    expected = xform.jit(xform.value_and_grad(lambda x, s: f(x, s, in_python), (0, 1)))(x, scale)
+    for a, b in zip(xform.tree.leaves(by_scan), xform.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
+
+
+def test_rows_of_a_large_carry_are_written_in_place():
+    """A carry of which a step sets an element must not be copied, nor must its loop be doubled."""
+    x = np.zeros(2**20)
+    f = xform.jit(lambda x: lax.fori_loop(0, 100, lambda i, y: y.at[i].set(y[i - 1] + 1.0), x))
+    assert f.lower(x).as_text().count('"stablehlo.scatter"') == 1
+    assert np.asarray(f(x))[:101].tolist() == [*range(1, 101), 0]
+
+
 def test_the_carry_takes_on_the_type_of_the_body():
     """A Python scalar as first carry gives way, as in promotion; an array does not."""
     out, _ = lax.scan(lambda c, x: (c + x, None), 0.0, np.ones(3, np.float32))

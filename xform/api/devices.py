@@ -141,7 +141,10 @@ def block_until_ready(x: Any) -> Any:
 
 
 def clear_caches() -> None:
-    """Forget compiled programs; functions under `jit` keep their own until `clear_cache()`."""
+    """Forget compiled programs, and free the memory that they keep between runs.
+
+    Functions under `jit` keep their own programs until `clear_cache()`.
+    """
     xla.clear_cache()
     plans.clear_cache()
     gc.collect()

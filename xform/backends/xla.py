@@ -25,6 +25,7 @@ array([2., 4., 6.])
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 import threading
@@ -33,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from xform.backends import disk_cache, xla_runtime
+from xform.backends import disk_cache, workspaces, xla_runtime
 from xform.backends.xla_runtime import Device, available, configure, devices, kernels_ready, require
 
 __all__ = [
@@ -324,6 +325,40 @@ class _LockstepExecutable(Executable):
         return results
 
 
+class _WorkingExecutable(Executable):
+    """A program whose first arguments are workspaces, which it gives back as its first results."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, loaded: Any, out_types: Sequence[ArrayType], device: Device, work: Sequence[ArrayType]) -> None:
+        super().__init__(loaded, [*work, *out_types], (device,))
+        self._keys = [(*type_, device) for type_ in work]
+        self.launch = self._launch
+
+    def _launch(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        work = workspaces.take(self._keys, _new_workspace)
+        try:
+            results = self._loaded.execute_sharded([*work, *buffers]).consume_with_handlers(self._handlers)
+        except RuntimeError as error:
+            raise self.failure(error, [*work, *buffers]) from None
+        workspaces.give_back(self._keys, results[: len(work)])
+        return results[len(work) :]
+
+    def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
+        return self.launch(buffers)
+
+    def take(self, results: list[Buffer]) -> list[Buffer]:
+        return results
+
+
+def _new_workspace(key: tuple[tuple[int, ...], np.dtype, Device]) -> Buffer:
+    shape, dtype, device = key
+    # XLA copies what isn't aligned to 64 bytes, and may then write into its copy.
+    memory = np.empty(math.prod(shape) * dtype.itemsize + 64, np.int8)
+    start = 16 - memory.ctypes.data % 64 + 64 * (memory.ctypes.data % 64 > 16)
+    return put(memory[start : start - 64].view(dtype).reshape(shape), device)
+
+
 class _Slot:
     """A place in the cache of executables, and the lock of the thread that fills it."""
 
@@ -345,6 +380,7 @@ def compile(
     num_replicas: int = 1,
     num_partitions: int = 1,
     options: Mapping[str, Option] | None = None,
+    work: Sequence[ArrayType] = (),
 ) -> Executable:
     """Compile a StableHLO module, or find it in memory or on disk.
 
@@ -362,6 +398,9 @@ def compile(
         Into how many parts XLA's partitioner cuts each replica, following the shardings in the text.
     options : mapping, optional
         XLA's debug options, such as ``{"xla_backend_optimization_level": 1}``.
+    work : sequence of (shape, dtype)
+        Types of the leading arguments, on CPU, that the caller doesn't give: memory to be filled, of any content, which
+        the program gives back as its leading results, not among `out_types` (see `workspaces`).
 
     Raises
     ------
@@ -380,7 +419,10 @@ def compile(
     with slot.lock:  # another thread that wants the same program waits here
         if slot.executable is None:
             loaded = _load_or_compile(text, program, devices, compile_options)
-            slot.executable = _executable(loaded, out_types, devices)
+            if work:
+                slot.executable = _WorkingExecutable(loaded, out_types, devices[0], work)
+            else:
+                slot.executable = _executable(loaded, out_types, devices)
         else:
             with _lock:
                 cache_hits += 1
@@ -388,9 +430,10 @@ def compile(
 
 
 def clear_cache() -> None:
-    """Forget the executables in memory: those in use live on, those on disk stay."""
+    """Forget the executables in memory, and free what workspaces keep: those in use live on, those on disk stay."""
     with _lock:
         _slots.clear()
+    workspaces.clear()
 
 
 def deserialize(

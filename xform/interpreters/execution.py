@@ -86,20 +86,27 @@ def compile_jaxpr(
     if found is None:
         name = closed.jaxpr.name
         start = time.perf_counter()
-        text, hidden = lower_module(closed, name, device.platform, donated=donated)
-        found = closed.cache[key] = compile_text(text, hidden, closed, device, donated, options)
+        work: list[ShapedArray] = []
+        text, hidden = lower_module(closed, name, device.platform, donated=donated, work=work)
+        found = closed.cache[key] = compile_text(text, hidden, closed, device, donated, options, work)
         if state.log_compiles:
             _log.warning("compiled %s in %.3f s", name or "a function", time.perf_counter() - start)
     return found
 
 
 def compile_text(
-    text: str, hidden: Sequence[Any], closed: ClosedJaxpr, device: Any, donated: Sequence[bool], options: Any
+    text: str,
+    hidden: Sequence[Any],
+    closed: ClosedJaxpr,
+    device: Any,
+    donated: Sequence[bool],
+    options: Any,
+    work: Sequence[ShapedArray] = (),
 ) -> Compiled:
     """Compile the text of a lowered jaxpr."""
     out_types = [(a.shape, a.dtype) for a in closed.out_avals]
     options = {**fusion.options_for(closed.jaxpr, device.platform, text), **(options or {})}
-    executable = xla.compile(text, out_types, [device], options=options)
+    executable = xla.compile(text, out_types, [device], options=options, work=[(a.shape, a.dtype) for a in work])
     buffers = [c._on_device(device) if type(c) is ArrayImpl else xla.put(host_value(c), device) for c in hidden]
     return Compiled(executable, closed.out_avals, buffers, device, donated)
 

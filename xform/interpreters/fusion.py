@@ -48,7 +48,8 @@ def _is_long_unrolled(jaxpr: Jaxpr) -> bool:
     """Whether fusion would duplicate without end in the program or in one inside it (XLA inlines calls)."""
     if len(jaxpr.eqns) >= SMALLEST_PROGRAM and duplication(jaxpr) > DUPLICATION_LIMIT:
         return True
-    return any(_is_long_unrolled(inner) for eqn in jaxpr.eqns for inner in subjaxprs(eqn.params))
+    calls = (eqn for eqn in jaxpr.eqns if eqn.primitive.multiple_results)
+    return any(_is_long_unrolled(inner) for eqn in calls for inner in subjaxprs(eqn.params))
 
 
 def duplication(jaxpr: Jaxpr) -> float:

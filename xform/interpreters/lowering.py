@@ -18,7 +18,7 @@ import numpy as np
 from xform.core import dtypes, source
 from xform.core.array import host_value
 from xform.core.avals import ShapedArray
-from xform.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from xform.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
 from xform.interpreters import fusion
 from xform.interpreters.staging import trace_to_closed
 
@@ -52,6 +52,10 @@ SHORT_AXIS = 4
 
 # A loop over fewer elements is not worth its compilation, 15 to 45 ms.
 SMALLEST_LOOP = 1024
+
+# Bytes above which memory comes from the operating system at each run, and is worth keeping; and of how much at most.
+SMALLEST_WORKSPACE = 2**24
+ALL_WORKSPACES = 2**30
 
 # Constants of more elements than this are hidden arguments of the program, not text.
 LARGE_CONSTANT = 16
@@ -122,6 +126,7 @@ class Module:
         self.by_body: dict[str, str] = {}
         self.keep: list[Any] = []
         self.names: set[str] = {"main"}
+        self.workspaces: dict[Value, Value] | None = None  # memory lent, and what it became; None: there is none
         self.formulas: int | None = None  # elementary functions written as arithmetic so far; None: there must be none
 
     def takes_formula(self, size: int) -> bool:
@@ -197,6 +202,10 @@ class Context:
         self.lines: list[str] = []
         self.constants: dict[Any, Value] = {}
         self.outs: list[ShapedArray] = []
+        self._outvars: Sequence[Atom] = []  # of the equation being lowered
+        self._returned: set[int] | None = (
+            None  # variables that are the program's results, by id; None: in a loop, a call
+        )
         self._count = 0
         self._location = ""
 
@@ -296,17 +305,35 @@ class Context:
         """The same floats, computed once: XLA takes a division for too expensive to be done again by each user."""
         return self.op("divide", [x, self.opaque_one(x)], x.aval)
 
+    def workspace(self, k: int) -> Value | None:
+        """Memory of any content for the result `k` of the equation being lowered, which must write all of it.
+
+        None if the result is small, too large to be kept, or returned, or if the operation may run more than once.
+        """
+        aval, lent = self.outs[k], self.module.workspaces
+        if lent is None or self._returned is None or id(self._outvars[k]) in self._returned or not _is_large(aval):
+            return None
+        if _bytes(aval) + sum(_bytes(each.aval) for each in lent) > ALL_WORKSPACES:
+            return None
+        workspace = self.value(aval)
+        lent[workspace] = workspace
+        return workspace
+
+    def give_back(self, workspace: Value, filled: Value) -> None:
+        """Let the next run have a workspace, which this one has made into `filled`."""
+        self.module.workspaces[workspace] = filled  # type: ignore[index]
+
     def region(self, body: Callable[..., Sequence[Value]], avals: Sequence[ShapedArray]) -> str:
         """A region ``({^bb0(args): ...})`` whose results are ``body(ctx, *args)``."""
-        outer, constants = self.lines, self.constants
-        self.lines, self.constants = [], dict(constants)
+        outer, constants, returned = self.lines, self.constants, self._returned
+        self.lines, self.constants, self._returned = [], dict(constants), None
         try:
             args = [self.value(aval) for aval in avals]
             outs = body(self, *args)
             head = f"^bb0({', '.join(f'{a.name}: {a.type}' for a in args)}):\n" if args else "\n"
             inner = "\n".join(["  " + line for line in self.lines] + ["    " + return_text("stablehlo.return", outs)])
         finally:
-            self.lines, self.constants = outer, constants
+            self.lines, self.constants, self._returned = outer, constants, returned
         return f"{{{head}{inner}\n  }}"
 
     def jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
@@ -316,10 +343,10 @@ class Context:
             env[id(var)] = const if isinstance(const, Value) else self.constant(host_value(const))
         for var, value in zip(jaxpr.invars, args, strict=True):
             env[id(var)] = value
-        outs, location = self.outs, self._location
+        outer = self.outs, self._outvars, self._location
         for eqn in jaxpr.eqns:
             operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in eqn.invars]
-            self.outs = [v.aval for v in eqn.outvars]
+            self.outs, self._outvars = [v.aval for v in eqn.outvars], eqn.outvars
             if self.module.debug_info and eqn.source is not None:
                 code = eqn.source[0]
                 self._location = f' loc("{code.co_filename}":{source.line_of(eqn.source)}:0)'
@@ -329,13 +356,36 @@ class Context:
                     env[id(var)] = value
             else:
                 env[id(eqn.outvars[0])] = result
-        self.outs, self._location = outs, location
+        self.outs, self._outvars, self._location = outer
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
     def call(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
-        """Call a nested jaxpr as a function."""
+        """Call a nested jaxpr as a function; or write it in place, if it has use for workspaces."""
+        if self.module.workspaces is not None and self._returned is not None and _makes_large_arrays(closed.jaxpr):
+            returned, pairs = self._returned, zip(closed.jaxpr.outvars, self._outvars, strict=True)
+            self._returned = {id(inner) for inner, outer in pairs if id(outer) in returned}
+            try:
+                return self.jaxpr(closed.jaxpr, closed.consts, args)
+            finally:
+                self._returned = returned
         name = self.module.function(closed)
         return self.op("func.call", args, closed.out_avals, f"callee = @{name}")
+
+
+def _bytes(aval: ShapedArray) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
+def _is_large(aval: ShapedArray) -> bool:
+    return _bytes(aval) >= SMALLEST_WORKSPACE
+
+
+def _makes_large_arrays(jaxpr: Jaxpr) -> bool:
+    return any(
+        any(_is_large(v.aval) for v in eqn.outvars)
+        or (eqn.primitive.name == "jit" and _makes_large_arrays(eqn.params["jaxpr"].jaxpr))
+        for eqn in jaxpr.eqns
+    )
 
 
 def i64s(values: Sequence[int]) -> str:
@@ -410,12 +460,19 @@ def lower_module(
     donated: Sequence[bool] = (),
     axis_sizes: dict[Any, int] | None = None,
     debug_info: bool = False,
+    work: list[ShapedArray] | None = None,
 ) -> tuple[str, list[Any]]:
-    """The module that computes a jaxpr, and the values of its hidden leading arguments (large constants)."""
+    """The module that computes a jaxpr, and the values of its hidden leading arguments (large constants).
+
+    With a list `work`, the program may have workspaces as its first arguments, which it gives back as its first
+    results: the list takes their types.
+    """
     module = Module(platform, axis_sizes, debug_info)
     if platform == "cpu" and fusion.is_on(closed.jaxpr):
         module.formulas = 0
     ctx = Context(module)
+    if work is not None and platform == "cpu":
+        module.workspaces, ctx._returned = {}, {id(v) for v in closed.jaxpr.outvars}
     hidden, args, consts = [], [], []
     for const in closed.consts:
         value = host_value(const)
@@ -426,10 +483,17 @@ def lower_module(
         else:
             consts.append(const)
     inputs = [ctx.value(aval) for aval in closed.in_avals]
-    aliases = _aliases(closed, donated)
-    for i, v in enumerate(inputs):
-        args.append(f"{v.name}: {v.type}{aliases.get(i, '')}")
     outs = ctx.jaxpr(closed.jaxpr, consts, inputs)
+    lent = module.workspaces or {}
+    if work is not None:
+        work += [value.aval for value in lent]
+    aliases = {i: len(lent) + k for i, k in _aliases(closed, donated).items()}
+    args = [
+        *[_argument(value, i) for i, value in enumerate(lent)],
+        *args,
+        *[_argument(value, aliases.get(i)) for i, value in enumerate(inputs)],
+    ]
+    outs = [*lent.values(), *outs]
     body = "\n".join(ctx.lines)
     main = (
         f"func.func public @main({', '.join(args)}) -> ({', '.join(o.type for o in outs)}) {{\n{body}\n"
@@ -442,8 +506,13 @@ def lower_module(
     return wide + head + "\n".join([main, *module.functions]) + "\n}\n", hidden
 
 
-def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:
-    """For donated inputs, the attribute that names the result which takes over the memory."""
+def _argument(value: Value, result: int | None) -> str:
+    """A program's argument as text, with the result that takes over its memory."""
+    return f"{value.name}: {value.type}" + ("" if result is None else f" {{tf.aliasing_output = {result} : i32}}")
+
+
+def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, int]:
+    """For donated inputs, the result which takes over the memory."""
     free = list(enumerate(closed.out_avals))
     out = {}
     for i, (aval, d) in enumerate(zip(closed.in_avals, donated, strict=False)):
@@ -452,5 +521,5 @@ def _aliases(closed: ClosedJaxpr, donated: Sequence[bool]) -> dict[int, str]:
             None,
         )
         if match is not None:
-            out[i] = f" {{tf.aliasing_output = {free.pop(match)[0]} : i32}}"
+            out[i] = free.pop(match)[0]
     return out

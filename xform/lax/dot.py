@@ -251,15 +251,21 @@ def _by_products(x: Any, y: Any, *, dimension_numbers: Dimensions) -> Any:
     return convert(reduce_sum_p.bind(mul_p.bind(x, y), axes=contracting), dtype)
 
 
-def _dot_lower(
-    ctx: Context, x: Value, y: Value, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
-) -> Value:
+@functools.cache
+def _numbers_text(dimension_numbers: Dimensions) -> str:
     (xc, yc), (xb, yb) = dimension_numbers
     numbers = (
         f"lhs_batching_dimensions = {list(xb)}, rhs_batching_dimensions = {list(yb)}, "
         f"lhs_contracting_dimensions = {list(xc)}, rhs_contracting_dimensions = {list(yc)}"
     )
-    attributes = f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
+    return f"dot_dimension_numbers = #stablehlo.dot<{numbers}>"
+
+
+def _dot_lower(
+    ctx: Context, x: Value, y: Value, *, dimension_numbers: Dimensions, precision: Any, preferred_element_type: Any
+) -> Value:
+    (xc, _), (xb, _) = dimension_numbers
+    attributes = _numbers_text(dimension_numbers)
     out = ctx.out
     if ctx.platform == "cpu" and precision is None and _is_tiny(ctx.out, x, y, xc, xb):
         return _by_products(ctx, x, y, dimension_numbers=dimension_numbers)

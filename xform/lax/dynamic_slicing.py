@@ -2,7 +2,7 @@
 
 XLA moves a slice that would overrun the array back inside.
 
-May import: `lax.slicing`, `lax.gather`, `lax.scatter`, the elementwise modules.
+May import: `lax.slicing`, `lax.gather`, `lax.scatter`, `lax.large_updates`, the elementwise modules.
 """
 
 import operator
@@ -20,7 +20,7 @@ from xform.interpreters import batching
 from xform.interpreters.jet import linear, locally_linear
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
-from xform.lax import families
+from xform.lax import families, large_updates
 from xform.lax.arithmetic import add_p, rem_p
 from xform.lax.comparison import gt_p, lt_p, select_n_p
 from xform.lax.conversion import convert
@@ -250,6 +250,13 @@ def _update_batch(axis: Any, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     return scatter_p.batch(axis, (x, index, update), (0, index_dim, 0), **params)
 
 
+def _update_lower(ctx: Context, x: Value, update: Value, *starts: Value) -> Value:
+    place = large_updates.place_of(ctx, x, update, starts)
+    if place is not None:
+        return large_updates.written(ctx, x, update, place)
+    return ctx.op("dynamic_update_slice", [x, update, *(widen_index(ctx, s) for s in starts)], ctx.out)
+
+
 dynamic_update_slice_p = Primitive("dynamic_update_slice")
 dynamic_update_slice_p.abstract_eval = _update_types
 dynamic_update_slice_p.host = _update_host
@@ -257,9 +264,7 @@ dynamic_update_slice_p.jvp = _update_jvp
 dynamic_update_slice_p.jet = locally_linear(dynamic_update_slice_p)
 dynamic_update_slice_p.transpose = _update_transpose
 dynamic_update_slice_p.batch = _update_batch
-dynamic_update_slice_p.lower = lambda ctx, x, update, *starts: ctx.op(
-    "dynamic_update_slice", [x, update, *(widen_index(ctx, s) for s in starts)], ctx.out
-)
+dynamic_update_slice_p.lower = _update_lower
 
 
 @api_boundary

@@ -30,15 +30,29 @@ def _host(x: Any, *, shift: int, dimension: int) -> Any:
 
 
 def _lower(ctx: Context, x: Value, *, shift: int, dimension: int) -> Value:
-    def part(start: int, stop: int) -> Value:
-        starts, limits = [0] * x.aval.ndim, list(x.shape)
-        starts[dimension], limits[dimension] = start, stop
-        shape = tuple(b - a for a, b in zip(starts, limits, strict=True))
-        bounds = f"start_indices = {i64s(starts)}, limit_indices = {i64s(limits)}, strides = {i64s([1] * len(shape))}"
-        return ctx.op("slice", [x], x.aval.update(shape=shape), bounds)
+    def along(sizes: int) -> list[int]:
+        return [sizes if i == dimension else n for i, n in enumerate(x.shape)]
 
+    def part(x: Value, start: int, stop: int) -> Value:
+        starts = [0] * x.aval.ndim
+        limits = along(stop)
+        starts[dimension] = start
+        bounds = f"start_indices = {i64s(starts)}, limit_indices = {i64s(limits)}, strides = {i64s([1] * len(starts))}"
+        return ctx.op("slice", [x], x.aval.update(shape=tuple(along(stop - start))), bounds)
+
+    def joined(parts: list[Value]) -> Value:
+        shape = tuple(along(sum(p.shape[dimension] for p in parts)))
+        return ctx.op("concatenate", parts, x.aval.update(shape=shape), f"dimension = {dimension} : i64")
+
+    if x.is_cheap and ctx.takes_loops(x.aval):
+        x = ctx.once(x)  # a stencil rolls it several times
     n = x.shape[dimension]
-    return ctx.op("concatenate", [part(n - shift, n), part(0, n - shift)], ctx.out, f"dimension = {dimension} : i64")
+    if dimension < x.aval.ndim - 1:
+        return joined([part(x, n - shift, n), part(x, 0, n - shift)])
+    # XLA copies each operand of a concatenation along the last axis, but reads a slice in place.
+    if shift <= n // 2:
+        return part(joined([part(x, n - shift, n), x]), 0, n)
+    return part(joined([x, part(x, 0, n - shift)]), n - shift, 2 * n - shift)
 
 
 roll_p = linear_unary(

@@ -4,7 +4,7 @@ The inverse of `gather`, with the same correspondence of axes (https://openxla.o
 are out of bounds are left out, or moved inside with mode 'clip'. Where several windows meet, `scatter` keeps the last
 one, on the host and in XLA on CPU alike; on a GPU the order is undefined.
 
-May import: `lax.gather`, the elementwise modules.
+May import: `lax.gather`, `lax.large_updates`, the elementwise modules.
 """
 
 import functools
@@ -22,7 +22,7 @@ from xform.interpreters import batching
 from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.tangents import Zero, instantiate, is_linear, zero_of
-from xform.lax import families
+from xform.lax import families, large_updates
 from xform.lax.arithmetic import div_p, mul_p, neg
 from xform.lax.comparison import eq_p, ge_p, le_p, select_n_p
 from xform.lax.conversion import convert
@@ -217,6 +217,9 @@ def _lower(
     if not updates.aval.size:
         return x
     n, out = dimension_numbers, ctx.out
+    place = _place_of_window(ctx, x, indices, updates, n, mode) if operation == "add" else None
+    if place is not None:
+        return large_updates.added(ctx, x, updates, place)
     if not n.scatter_dims_to_operand_dims:  # XLA wants something to position: an additional axis of length 1
         axis = out.ndim
         out = out.update(shape=(*out.shape, 1))
@@ -242,6 +245,19 @@ def _lower(
     region = ctx.region(combine, [scalar, scalar])
     result = ctx.op("scatter", [x, indices, updates], out, attributes, [region])
     return result if out is ctx.out else ctx.op("reshape", [result], ctx.out)
+
+
+def _place_of_window(
+    ctx: Context, x: Value, indices: Value, updates: Value, n: ScatterDimensionNumbers, mode: GatherScatterMode
+) -> list[int] | None:
+    """The place of a single window of all axes, if it is known and large: what a slice with `add` is."""
+    axes = tuple(range(x.aval.ndim))
+    if mode is not GatherScatterMode.PROMISE_IN_BOUNDS or n.update_window_dims != axes or indices.aval.ndim != 1:
+        return None
+    if indices.array is None:
+        return None
+    starts = dict(zip(n.scatter_dims_to_operand_dims, indices.array.tolist(), strict=True))
+    return large_updates.place_of(ctx, x, updates, [starts.get(axis, 0) for axis in axes])
 
 
 scatter_p = scatter_family("scatter", None, None, "any")

@@ -2,7 +2,7 @@
 
 ``scan[jaxpr length reverse num_consts num_carry unroll] *consts *carry *xs`` gives ``*carry *ys``.
 
-May import: `lax.control_flow.common`, the other modules of `lax`.
+May import: `lax.control_flow.common`, `lax.control_flow.scan_lowering`, the other modules of `lax`.
 """
 
 import operator
@@ -22,12 +22,12 @@ from xform.core.trace import evaluate
 from xform.interpreters import execution, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
-from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import choose_residuals, recompute
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
 from xform.lax.control_flow import common
+from xform.lax.control_flow.scan_lowering import lower
 from xform.lax.shapes import expand_dims
 from xform.lax.slicing import concatenate, index_in_dim
 
@@ -312,55 +312,6 @@ def _batch(
     return outs, [0 if b else None for b in c] + [1 if b else None for b in b_ys]
 
 
-def _lower(
-    ctx: Context, *operands: Value, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int,
-    unroll: int,
-) -> list[Value]:  # fmt: skip
-    """A while loop over a counter; xs are sliced, ys updated in place."""
-    outs = ctx.outs
-    consts, carry, xs = _split(operands, num_consts, num_carry)
-    counter = ShapedArray((), np.dtype(np.int64 if length > 2**31 - 1 else np.int32))
-    # Of different values: XLA makes one array of equal ones, which it then has to copy.
-    ys = [ctx.full(a.shape, k if a.dtype.kind == "f" else 0, a.dtype) for k, a in enumerate(outs[num_carry:])]
-    if not length:
-        return [*carry, *ys]
-    state_in = [ctx.constant(0, counter.dtype), *carry, *ys]
-    avals = [v.aval for v in state_in]
-
-    def cond(c: Context, i: Value, *_: Value) -> list[Value]:
-        direction = "comparison_direction = #stablehlo<comparison_direction LT>"
-        bound = c.constant(length, counter.dtype)
-        return [c.op("compare", [i, bound], ShapedArray((), bool), direction)]
-
-    def step(c: Context, i: Value, now: list[Value], ys: list[Value]) -> tuple[Value, list[Value], list[Value]]:
-        at = c.op("subtract", [c.constant(length - 1, counter.dtype), i], counter) if reverse else i
-        zero = c.constant(0, counter.dtype)
-        slices = []
-        for x in xs:
-            sizes = ", ".join(map(str, (1, *x.shape[1:])))
-            sliced = c.op(
-                "dynamic_slice", [x, at, *[zero] * (len(x.shape) - 1)], x.aval.update(shape=(1, *x.shape[1:])),
-                f"slice_sizes = array<i64: {sizes}>",
-            )  # fmt: skip
-            slices.append(c.op("reshape", [sliced], x.aval.update(shape=x.shape[1:])))
-        with c.module.repeated(length):
-            results = c.jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *now, *slices])
-        new_ys = []
-        for y, r in zip(ys, results[num_carry:], strict=True):
-            row = c.op("reshape", [r], r.aval.update(shape=(1, *r.shape)))
-            new_ys.append(c.op("dynamic_update_slice", [y, row, at, *[zero] * len(r.shape)], y.aval))
-        return c.op("add", [i, c.constant(1, counter.dtype)], counter), results[:num_carry], new_ys
-
-    def body(c: Context, i: Value, *rest: Value) -> list[Value]:
-        now, ys = list(rest[:num_carry]), list(rest[num_carry:])
-        for _ in range(unroll):
-            i, now, ys = step(c, i, now, ys)
-        return [i, *now, *ys]
-
-    out = ctx.op("while", state_in, avals, "", [ctx.region(cond, avals), ctx.region(body, avals)])
-    return out[1:]
-
-
 def _dce(eqn: Eqn, used: list[bool]) -> tuple[Eqn, list[bool]]:
     """Drop ys nobody uses, and carries that no used result depends on."""
     p = eqn.params
@@ -450,7 +401,7 @@ scan_p.jvp = scan_p.push = _jvp
 scan_p.linearize = _linearize
 scan_p.transpose = _transpose
 scan_p.batch = _batch
-scan_p.lower = _lower
+scan_p.lower = lower
 scan_p.dce = _dce
 scan_p.recompute = _recompute
 
