@@ -1,9 +1,11 @@
 """Polynomials of least maximal error, by Remez's exchange algorithm: the coefficients of `lax.vector_math`.
 
-``python -m tests.minimax`` computes them all. Source: Muller, "Elementary functions" (2016), chapter 3.
+And rational functions for `lax.single_precision`. ``python -m tests.minimax`` computes them all. Source: Muller,
+"Elementary functions" (2016), chapter 3.
 """
 
 import mpmath as mp
+import numpy as np
 
 DIGITS = 60
 
@@ -47,6 +49,49 @@ def minimax(f, low, high, degree, weight, rounds=12):
             break
         nodes = [grid[k] for k in extrema]
     return tuple(float(c) for c in coefficients), float(max(abs(e) for e in errors))
+
+
+def rational(f, high, degree, constant, rounds=60, points=400):
+    """Coefficients, lowest first, of P and Q with the least max |(constant + P / Q) / f - 1| on [0, high]; the maximum.
+
+    By linear least squares, (constant Q + P) / f - Q over the Q of the round before, with Lawson's weights.
+    """
+    t = (1 - np.cos(np.linspace(0, np.pi, points))) / 2
+    z = np.unique(np.concatenate([t, t**2])).astype(np.longdouble)  # over high
+    values = np.array([float(f(mp.mpf(high) * mp.mpf(float(v)))) for v in z], np.longdouble)
+    powers = z[:, None] ** np.arange(degree + 1)
+    columns = np.concatenate([powers / values[:, None], -powers[:, 1:]], 1)
+    weights, q, best = np.ones_like(z), np.ones_like(z), np.inf
+    for _ in range(rounds):
+        scale = np.sqrt(weights) / q
+        found = _least_squares(columns * scale[:, None], scale)
+        total, q = columns[:, : degree + 1] @ found[: degree + 1], 1 - columns[:, degree + 1 :] @ found[degree + 1 :]
+        errors = abs(total / q - 1)
+        if errors.max() < best:
+            best, coefficients = errors.max(), found
+        weights = weights * np.maximum(errors / errors.max(), 1e-3)
+        weights /= weights.mean()
+    scale = np.longdouble(high) ** -np.arange(degree + 1)
+    q = np.concatenate([[1], coefficients[degree + 1 :]]) * scale
+    p = coefficients[: degree + 1] * scale - constant * q
+    return *(tuple(float(str(np.float32(c))) for c in row) for row in (p, q)), float(best)
+
+
+def _least_squares(a, b):
+    """By Gram and Schmidt's method, applied twice: LAPACK has no long doubles."""
+    basis, count = a.copy(), a.shape[1]
+    triangle = np.zeros((count, count), a.dtype)
+    for j in range(count):
+        for _ in range(2):
+            parts = basis[:, :j].T @ basis[:, j]
+            triangle[:j, j] += parts
+            basis[:, j] -= basis[:, :j] @ parts
+        triangle[j, j] = np.sqrt((basis[:, j] ** 2).sum())
+        basis[:, j] /= triangle[j, j]
+    x, right = np.zeros(count, a.dtype), basis.T @ b
+    for i in reversed(range(count)):
+        x[i] = (right[i] - triangle[i, i + 1 :] @ x[i + 1 :]) / triangle[i, i]
+    return x
 
 
 def from_square(f, at_zero):
@@ -101,8 +146,18 @@ def tables():
     }
 
 
+def rationals():
+    """For each table of `lax.single_precision`: f, the end of the interval, degree, constant."""
+    tanh = from_square(lambda t: mp.tanh(t) / t, 1)
+    erf = from_square(lambda t: mp.erf(t) / t, 2 / mp.sqrt(mp.pi))
+    return {"TANH": (tanh, 8.8**2, 4, 0.125), "ERF": (erf, 3.85**2, 5, 0.28125)}
+
+
 if __name__ == "__main__":
     with mp.workdps(DIGITS):
         for name, task in tables().items():
             coefficients, error = minimax(*task)
             print(f"{name} = {coefficients}  # 2^{float(mp.log(error, 2)):.1f}")
+        for name, task in rationals().items():
+            *coefficients, error = rational(*task)
+            print(f"{name} = {(task[-1], *coefficients)}  # 2^{np.log2(error):.1f}")

@@ -5,9 +5,10 @@ import pytest
 
 import xform
 from tests.calls import OPTIMIZED
-from tests.minimax import DIGITS, minimax, tables
+from tests.minimax import DIGITS, minimax, rational, rationals, tables
 from xform import lax
 from xform.interpreters import fusion
+from xform.lax import single_precision
 from xform.lax.vector_math import exponential, trigonometric
 
 mp = pytest.importorskip("mpmath")
@@ -36,6 +37,9 @@ FUNCTIONS = {
     "atanh": (mp.atanh, [(1e-300, 1e-3), (1e-3, 1), (0.9, 1)], True, 2.5),
     "cbrt": (lambda x: mp.sign(x) * mp.cbrt(abs(x)), [(1e-300, BIG), (0.1, 10)], True, 1),
 }
+# Those that are float32 arithmetic, with the bound of their error.
+SINGLE_ARITHMETIC = {"exp2": 1.2, "expm1": 1.8, "tanh": 3.7, "erf": 3.5, "asinh": 3.5, "acosh": 3.5, "atanh": 3.5}
+# Those that are computed in float64.
 SINGLE = [name for name in FUNCTIONS if "short_" + name in vars(exponential) | vars(trigonometric)]
 
 
@@ -135,6 +139,45 @@ def test_single(name, rng):
     np.testing.assert_array_equal(out[np.isinf(rounded)], rounded[np.isinf(rounded)])
 
 
+def normal_singles(step):
+    """Every so many of all float32 that are not subnormal."""
+    x = np.arange(0, 2**32, step, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    return x[np.isnan(x) | (x == 0) | (np.abs(x) >= np.finfo(np.float32).tiny)]
+
+
+@pytest.mark.parametrize("name", SINGLE_ARITHMETIC)
+def test_single_arithmetic(name, step=30011):
+    """All over the domain, beside float64 on the host."""
+    x = normal_singles(step)
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(getattr(lax, name)(x.astype(np.float64)))
+        rounded = wanted.astype(np.float32)
+    out = compiled(name, x)
+    usual = np.isfinite(rounded) & (np.abs(wanted) >= np.finfo(np.float32).tiny)
+    place = 2.0 ** (np.floor(np.log2(np.abs(wanted[usual]))) - 23)
+    error = np.abs(out[usual] - wanted[usual]) / place
+    worst = error.argmax()
+    assert error[worst] <= SINGLE_ARITHMETIC[name], f"{name}({x[usual][worst]!r}) is wrong by {error[worst]} ulp"
+    np.testing.assert_array_equal(out[~np.isfinite(rounded)], rounded[~np.isfinite(rounded)])
+    np.testing.assert_array_equal(np.signbit(out[wanted == 0]), np.signbit(wanted[wanted == 0]))
+    if name in ("tanh", "erf"):
+        assert np.nanmax(np.abs(out)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SINGLE_ARITHMETIC)
+def test_single_arithmetic_at_many_points(name):
+    test_single_arithmetic(name, 101)
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf"])
+def test_single_arithmetic_is_at_most_one(name):
+    """All numbers up to where the result rounds to 1."""
+    first, last = (np.float32(v).view(np.int32) for v in ((7, 9.5) if name == "tanh" else (3, 4.2)))
+    x = np.arange(first, last, dtype=np.int32).view(np.float32)
+    assert compiled(name, x).max() == 1
+
+
 def special(dtype):
     """Exceptional and extreme values, and those around thresholds."""
     info = np.finfo(dtype)
@@ -158,7 +201,7 @@ def check_special(name, args):
 def test_special_values(name):
     """NaN, infinities, signs of zero, thresholds of overflow, domains: as on the host."""
     check_special(name, [special(np.float64)])
-    if name in SINGLE:
+    if name in SINGLE or name in SINGLE_ARITHMETIC:
         check_special(name, [special(np.float32)])
 
 
@@ -226,6 +269,17 @@ def test_coefficients(name):
         coefficients, error = minimax(*tables()[name])
     assert found == coefficients
     assert error < (2.0**-27 if name.startswith("SHORT") else 2.0**-55)
+
+
+@pytest.mark.parametrize("name", rationals())
+def test_coefficients_of_rational_functions(name):
+    function, end, degree, constant = rationals()[name]
+    with mp.workdps(40):
+        *coefficients, error = rational(function, end, degree, constant)
+    found, *rows = getattr(single_precision, name)
+    assert found == constant and error < 2.0**-25
+    for row, row_found in zip(coefficients, rows, strict=True):  # long doubles are not everywhere
+        np.testing.assert_allclose(row_found, row, rtol=1e-4)
 
 
 # Where formulas are used

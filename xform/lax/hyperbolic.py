@@ -7,6 +7,9 @@ from fractions import Fraction
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
+
+from xform.lax import single_precision
 from xform.lax.arithmetic import abs, add, div, mul, sub
 from xform.lax.comparison import clamp, lt, select
 from xform.lax.extremes import min
@@ -27,20 +30,20 @@ def _lambert(terms: int) -> tuple[list[float], list[float]]:
     return [float(c / s / 2) for c, s in zip(p, scales, strict=False)], [float(c / s) for c, s in zip(rest, scales)][1:]
 
 
-# Where the hyperbolic tangent becomes 1, and fractions that give all its digits.
-_TANH = {"float32": (10.0, *_lambert(7)), "float64": (20.0, *_lambert(15))}
+_ONE_FROM = 20.0  # where float64 has no number between the hyperbolic tangent and 1
+_FIRST, _SECOND = _lambert(15)  # a fraction that gives all digits
 
 
 def tanh_formula(x: Any) -> Any:
-    """By the tangent t of the half, 2 t / (1 + t^2), with t = u / q.
+    """By the tangent t of the half, 2 t / (1 + t^2), with t = u / q; in float32 another one.
 
-    For |x| < 1 that is x times 1 less a small part, beyond it is 1 less (q - u)^2 / (q^2 + u^2). (XLA's own, a rational
-    function of x, is wrong by up to 7 ulp.)
+    For |x| < 1 that is x times 1 less a small part, beyond it is 1 less (q - u)^2 / (q^2 + u^2).
     """
-    limit, first, second = _TANH[x.dtype.name]
-    a = min(abs(x), limit)
+    if x.dtype == np.float32:
+        return single_precision.tanh(x)
+    a = min(abs(x), _ONE_FROM)
     z = mul(a, a)
-    p, rest = horner(z, first), mul(z, horner(z, second))
+    p, rest = horner(z, _FIRST), mul(z, horner(z, _SECOND))
     u, q = mul(a, p), add(mul(p, 2.0), rest)
     squares = mul(u, u)
     part = select(lt(a, 1.0), add(squares, mul(q, rest)), square(sub(q, u)))

@@ -3,8 +3,8 @@
 Where XLA's own formula loses more than a few digits, the lowering is another one (`log1p`, `sinh`, `cosh`, `atanh`);
 where XLA calls the C library for each element, large arrays on CPU get one of `lax.vector_math`.
 
-May import: `lax.families`, `lax.vector_math`, `lax.hyperbolic`, `lax.complex_edges`, and the modules that these may
-import.
+May import: `lax.families`, `lax.vector_math`, `lax.hyperbolic`, `lax.single_precision`, `lax.complex_edges`, and the
+modules that these may import.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from xform.core.errors import api_boundary
 from xform.interpreters.jet import JetTrace, Series, derivative, over, results
 from xform.interpreters.lowering import lower_as
 from xform.interpreters.tangents import is_zero
-from xform.lax import complex_edges
+from xform.lax import complex_edges, single_precision
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import (
     abs,
@@ -73,7 +73,11 @@ exp2_p = elementwise(
     np.exp2,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(ans, constant(ans, np.log(2)))),
-    lower=vectorized("exp2", lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out)),
+    lower=vectorized(
+        "exp2",
+        lambda ctx, x: ctx.op("power", [ctx.full(x.shape, 2, x.dtype), x], ctx.out),
+        lower_as(single_precision.exp2),
+    ),
     lower_complex=lower_as(_exp2_complex),
 )
 
@@ -97,7 +101,7 @@ expm1_p = elementwise(
     _expm1_host,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, add_p.bind(ans, constant(ans, 1))),
-    lower=vectorized("expm1", "exponential_minus_one"),
+    lower=vectorized("expm1", "exponential_minus_one", lower_as(single_precision.expm1)),
     lower_complex=mended(lower_as(_expm1_complex), complex_edges.expm1),
 )
 
@@ -352,12 +356,22 @@ tanh_p = elementwise(
     lower_complex=mended("tanh", complex_edges.tanh),
 )
 
+
+def _with_log1p(formula: Any) -> Any:
+    """The lowering rule of a formula that is given `log1p`."""
+
+    def with_log1p(x: Any) -> Any:
+        return formula(x, log1p)
+
+    return lower_as(with_log1p)
+
+
 asinh_p = elementwise(
     "asinh",
     np.arcsinh,
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, rsqrt_p.bind(_one_plus_square(x))),
-    lower=vectorized("asinh", "chlo.asinh"),
+    lower=vectorized("asinh", "chlo.asinh", _with_log1p(single_precision.asinh)),
     lower_complex=mended(lower_symmetric("chlo.asinh", "real"), complex_edges.asinh),
 )
 
@@ -373,16 +387,21 @@ acosh_p = elementwise(
     np.arccosh,
     accepts="inexact",
     jvp=_acosh_jvp,
-    lower=vectorized("acosh", "chlo.acosh"),
+    lower=vectorized("acosh", "chlo.acosh", _with_log1p(single_precision.acosh)),
     lower_complex=mended(lower_symmetric("chlo.acosh"), complex_edges.acosh),
 )
+
+
+def _atanh(x: Any) -> Any:
+    return mul(sub(log1p(x), log1p(neg(x))), 0.5)
+
 
 atanh_p = elementwise(
     "atanh",
     np.arctanh,
     accepts="inexact",
     jvp=lambda g, ans, x: div_p.bind(g, one_minus_square_p.bind(x)),
-    lower=vectorized("atanh", lower_as(lambda x: mul(sub(log1p(x), log1p(neg(x))), 0.5))),
+    lower=vectorized("atanh", lower_as(_atanh), _with_log1p(single_precision.atanh)),
     lower_complex=mended(lower_symmetric("chlo.atanh"), complex_edges.atanh),
     widen=True,
 )

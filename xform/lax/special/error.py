@@ -2,7 +2,7 @@
 
 Hosts take them from SciPy, which is imported at the first call.
 
-May import: `lax.special.formulas`, the elementwise modules of `lax`.
+May import: `lax.special.formulas`, `lax.single_precision`, the elementwise modules of `lax`.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from xform.core.errors import api_boundary
 from xform.interpreters.lowering import lower_as
+from xform.lax import single_precision
 from xform.lax.accuracy import Accuracy
 from xform.lax.arithmetic import abs, add, div, mul, mul_p, neg, neg_p, sub
 from xform.lax.comparison import clamp, eq, lt, select
@@ -56,14 +57,10 @@ def scaled_erfc(a: Any) -> Any:
 def _erf(x: Any) -> Any:
     """XLA's own is wrong by up to 7 ulp in float32, and calls the C library for each element in float64."""
     if x.dtype == np.float32:
-        bound, a = 1.25, min(abs(x), 4.0)
-        t, coefficients = mul(sub(a, 2.625), 1 / 1.375), tables.ERFC["float32"]
-        tail = add(horner(square(t), coefficients[::2]), mul(t, horner(square(t), coefficients[1::2])))  # side by side
-    else:
-        bound, a = 0.5, min(abs(x), 27.5)
-        tail = _erfc_tail(a)
-    near = mul(x, evaluate(tables.ERF, square(a)))
-    return select(lt(a, bound), near, mul(sub(1.0, tail), clamp(-1.0, mul(x, 2.0), 1.0)))
+        return single_precision.erf(x)
+    a = abs(x)
+    near = mul(x, evaluate(tables.ERF, square(min(a, 0.5))))
+    return select(lt(a, 0.5), near, mul(sub(1.0, _erfc_tail(a)), clamp(-1.0, mul(x, 2.0), 1.0)))
 
 
 def _erfc_tail(a: Any) -> Any:

@@ -5,7 +5,8 @@ Formulas work on `number.Number` without branches or tables; LLVM vectorises the
 is so by the number of its digits: LLVM may contract a product and a sum, or not. Where XLA has vector code of its own
 that is faster (`exp` and `expm1` of float64, most of float32), nothing here replaces it.
 
-Errors are at most 1 ulp beyond those of the C library; float32 is computed in float64 and wrong by at most 0.55 ulp.
+Errors are at most 1 ulp beyond those of the C library; most of float32 is computed in float64 and wrong by at most
+0.55 ulp (see `lax.single_precision` for the rest).
 Results that are subnormal are 0, as XLA's. The polynomials have the least maximal relative error; `tests/minimax.py`
 computes them.
 
@@ -30,19 +31,21 @@ FORMULAS: dict[str, Callable[..., Number]] = {
 }
 
 
-def vectorized(name: str, otherwise: str | Callable[..., Any]) -> Callable[..., Any]:
+def vectorized(
+    name: str, otherwise: str | Callable[..., Any], single: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """The lowering of an elementwise function of real numbers: by a formula on CPU, or else XLA's operation or a rule.
 
-    The formula `name` is for float64, ``short_name`` for float32; either may be missing. Narrower floats are computed
-    in float32.
+    The formula `name` is for float64, ``short_name`` for float32; either may be missing. For float32 there may be a
+    lowering rule that is float32 arithmetic, instead (`single`). Narrower floats are computed in float32.
     """
-    formulas = {64: FORMULAS.get(name), 32: FORMULAS.get("short_" + name)}
+    rules = {64: _numbers(FORMULAS.get(name)), 32: single or _numbers(FORMULAS.get("short_" + name))}
 
     def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
         out = ctx.out
-        formula = formulas[64 if out.dtype == FLOAT else 32] if KINDS["float"](out.dtype) else None
-        if formula is not None and ctx.module.takes_formula(math.prod(out.shape)):
-            return _write(ctx, formula, operands, out)
+        rule = rules[64 if out.dtype == FLOAT else 32] if KINDS["float"](out.dtype) else None
+        if rule is not None and ctx.module.takes_formula(math.prod(out.shape)):
+            return _once(ctx, rule(ctx, *operands))
         return ctx.op(otherwise, operands, out) if isinstance(otherwise, str) else otherwise(ctx, *operands, **params)
 
     return lower_in_float32(lower)
@@ -62,12 +65,24 @@ def in_wide_vectors(rule: Callable[..., Value], otherwise: str | None = None) ->
     return lower
 
 
-def _write(ctx: Context, formula: Callable[..., Number], operands: Sequence[Value], out: ShapedArray) -> Value:
-    """Write a formula, which computes in float64."""
-    constants: dict[Any, Value] = {}
-    numbers = [Number(ctx, ctx.convert(x, FLOAT), constants) for x in operands]
-    result = formula(*numbers).to(out.dtype).value
-    # XLA computes all operations anew in each fusion that uses them but those it takes for expensive, as a division.
+def _numbers(formula: Callable[..., Number] | None) -> Callable[..., Value] | None:
+    """The lowering rule of a formula, which computes in float64."""
+    if formula is None:
+        return None
+
+    def lower(ctx: Context, *operands: Value) -> Value:
+        out = ctx.out
+        constants: dict[Any, Value] = {}
+        return formula(*[Number(ctx, ctx.convert(x, FLOAT), constants) for x in operands]).to(out.dtype).value
+
+    return lower
+
+
+def _once(ctx: Context, result: Value) -> Value:
+    """The same, computed once.
+
+    XLA computes all operations anew in each fusion that uses them but those it takes for expensive, as a division.
+    """
     result = ctx.once(result)
     if (ctx.module.formulas or 0) > MOST_FUSED:
         # Nor does it fuse an expensive operation with what uses it twice, so this ends a loop.

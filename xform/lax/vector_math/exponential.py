@@ -100,11 +100,6 @@ def exp2(x: Number) -> Number:
     return _exp2(x, 0.0, EXP2)
 
 
-def short_exp2(x: Number) -> Number:
-    """float32."""
-    return _exp2(x, 0.0, SHORT_EXP2)
-
-
 def _power_of_2(k: Number) -> Number:
     """2^k for -1023 < k < 1024."""
     return ((k + (INTEGER + 1023)).bits << 52).float
@@ -150,12 +145,6 @@ def logistic(x: Number) -> Number:
 
 
 # float32, computed in float64
-
-
-def short_expm1(x: Number) -> Number:
-    """float32."""
-    value, _, _ = _expm1(x.at_least(-40.0).at_most(100.0), SHORT_EXP)
-    return where(x.equals(0.0), x, value)
 
 
 def short_sinh(x: Number) -> Number:
@@ -206,71 +195,48 @@ def _log(k: Number, f: Number, more: Number | None, coefficients: tuple[float, .
     return k * LOG_2[0] - ((half - (s * (half + z * polynomial(z, coefficients)) + small)) - f)
 
 
-def _log_of(x: Number, coefficients: tuple[float, ...]) -> Number:
-    k, m = _scaled(x)
-    value = _log(k, m - 1.0, None, coefficients)
-    return where(x < SMALLEST, where(x < 0.0, NAN, -INF), where(x < INF, value, x))
-
-
 def log(x: Number) -> Number:
     """float64."""
-    return _log_of(x, LOG)
-
-
-def _log1p(x: Number, coefficients: tuple[float, ...]) -> Number:
-    u = abs(1.0 + x)  # the modulus only keeps XLA from simplifying u - 1 to x
-    k, m = _scaled(u)
-    near = k.equals(0.0)
-    lost = (x - (u - 1.0)) / u
-    value = _log(k, where(near, x, m - 1.0), where(near, 0.0, lost), coefficients)
-    value = where(x.equals(0.0), x, where(x < INF, value, x))
-    return where(x <= -1.0, where(x < -1.0, NAN, -INF), value)
+    k, m = _scaled(x)
+    value = _log(k, m - 1.0, None, LOG)
+    return where(x < SMALLEST, where(x < 0.0, NAN, -INF), where(x < INF, value, x))
 
 
 def log1p(x: Number) -> Number:
     """float64."""
-    return _log1p(x, LOG)
+    u = abs(1.0 + x)  # the modulus only keeps XLA from simplifying u - 1 to x
+    k, m = _scaled(u)
+    near = k.equals(0.0)
+    lost = (x - (u - 1.0)) / u
+    value = _log(k, where(near, x, m - 1.0), where(near, 0.0, lost), LOG)
+    value = where(x.equals(0.0), x, where(x < INF, value, x))
+    return where(x <= -1.0, where(x < -1.0, NAN, -INF), value)
 
 
 HUGE, LOG_2_53 = 2.0**500, 0.6931471805599453  # beyond, log(1 + 2 x) = log(1 + x) + log 2
 
 
-def asinh(x: Number, coefficients: tuple[float, ...] = LOG) -> Number:
+def asinh(x: Number) -> Number:
     """float64: log(1 + x + x^2 / (1 + sqrt(x^2 + 1)))."""
     a = abs(x)
     huge, square = a > HUGE, a * a
     w = a + square / (1.0 + (square + 1.0).sqrt())
-    return with_sign(_log1p(where(huge, a, w), coefficients) + where(huge, LOG_2_53, 0.0), x)
+    return with_sign(log1p(where(huge, a, w)) + where(huge, LOG_2_53, 0.0), x)
 
 
-def acosh(x: Number, coefficients: tuple[float, ...] = LOG) -> Number:
+def acosh(x: Number) -> Number:
     """float64: log(1 + a + sqrt(a^2 + 2 a)) with a = x - 1."""
     a = x - 1.0
     huge = a > HUGE
     w = a + (a * (a + 2.0)).sqrt()
-    return where(x < 1.0, NAN, _log1p(where(huge, a, w), coefficients) + where(huge, LOG_2_53, 0.0))
+    return where(x < 1.0, NAN, log1p(where(huge, a, w)) + where(huge, LOG_2_53, 0.0))
 
 
-def atanh(x: Number, coefficients: tuple[float, ...] = LOG) -> Number:
+def atanh(x: Number) -> Number:
     """float64: log(1 + 2 x + 2 x^2 / (1 - x)) / 2."""
     a = abs(x)
     w = 2.0 * (a + a * a / (1.0 - a))
-    return with_sign(where(a > 1.0, NAN, 0.5 * _log1p(w, coefficients)), x)
-
-
-def short_asinh(x: Number) -> Number:
-    """float32."""
-    return asinh(x, SHORT_LOG)
-
-
-def short_acosh(x: Number) -> Number:
-    """float32."""
-    return acosh(x, SHORT_LOG)
-
-
-def short_atanh(x: Number) -> Number:
-    """float32."""
-    return atanh(x, SHORT_LOG)
+    return with_sign(where(a > 1.0, NAN, 0.5 * log1p(w)), x)
 
 
 # Powers and roots
