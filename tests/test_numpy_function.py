@@ -452,6 +452,7 @@ def test_out():
     compare(f, X)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # NumPy 2.5
 def test_shapes_that_are_assigned():
     def f(x):
         a = np.zeros((2, 3))

@@ -100,6 +100,11 @@ def pools(samples, n):
     return out
 
 
+def kinds(sample):
+    """Which arguments of a sample are arrays."""
+    return [isinstance(x, np.ndarray) for x in sample.args]
+
+
 @st.composite
 def elementwise(draw):
     name, dtype = draw_op(draw, ELEMENTWISE)
@@ -112,14 +117,16 @@ def elementwise(draw):
     ranks = [True] if len(ranks) == 1 else ranks
 
     def sample(rng):
-        full = [s for s in op.samples(rng, dtype) if all(np.size(x) for x in s.args)]
+        full = [s for s in op.samples(rng, dtype) if all(np.size(x) for x in s.args) and kinds(s) == kinds(first)]
         smooth = pools([full[rng.integers(len(full))]], len(first.args))  # of one sample: its arguments fit together
         extreme = pools(edges, len(first.args))
         args = []
         for x, mine, others, has_axes in zip(first.args, smooth, extreme, ranks, strict=True):
             if mine is not None:
                 x = np.asarray(rng.choice(mine, shape if has_axes else ()))
-                x = mixed(rng, x, others.astype(x.dtype) if others is not None else np.array([]), special)
+                with np.errstate(invalid="ignore"):  # NaN among the edges
+                    others = others.astype(x.dtype) if others is not None else np.array([])
+                x = mixed(rng, x, others, special)
             args.append(x)
         return Sample(tuple(args), first.kwargs)
 

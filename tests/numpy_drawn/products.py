@@ -101,6 +101,13 @@ def tensordots(draw):
     return Call((*draw(pairs(shape, tuple(other))), (first, second)), fixed=(2,))
 
 
+def cross_of_planes(x, y):
+    """NumPy's, with the meaning that vectors of two components had before NumPy 2.5."""
+    x3, y3 = (np.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, 3 - v.shape[-1])]) for v in (x, y))
+    out = np.cross(x3, y3)
+    return out[..., 2] if x.shape[-1] == y.shape[-1] == 2 else out
+
+
 @st.composite
 def crosses(draw, sizes=((3, 3),)):
     i, j = draw(st.sampled_from(sizes))
@@ -248,7 +255,7 @@ FUNCTIONS = [
     Function(
         "cross",
         crosses(((3, 3), (2, 2), (2, 3), (3, 2))),
-        reference=on_lattice(np.cross),
+        reference=on_lattice(cross_of_planes),
         compare=scaled,
         errors=[
             Wrong(
@@ -273,7 +280,7 @@ FUNCTIONS = [
             ),
             Wrong(
                 lambda np: np.linalg.cross(A, A, axis=3),
-                IndexError,
+                AxisError,
                 r"linalg\.cross.*axis 3 is out of bounds.*f64\[2,3\]",
             ),
         ],

@@ -380,7 +380,10 @@ def _host_cross(a: Any, b: Any) -> Any:
 
 @short_way(_host_cross, WIDE, same(WIDE))
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
-    """Cross product of vectors of 3 components, or of 2: those of a plane; two of these give the third component."""
+    """Cross product of vectors of 3 components, or of 2: those of a plane; two of these give the third component.
+
+    Differs from NumPy: from 2.5 on it takes no vectors of 2 components.
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = promoted_arrays("cross", a, b)
