@@ -307,15 +307,14 @@ def test_lapack(cpu):
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(MATRIX), rtol=1e-14)
 
 
-def test_a_failure_after_execute_has_returned_is_raised_where_the_result_is_used(cpu):
-    n = 1000  # large enough that XLA runs it in the background
+def test_a_failure_is_raised_by_execute_or_where_the_result_is_used(cpu):
+    n = 1000  # large enough that XLA's threads may be at work when `execute` returns
     square = f"%y = stablehlo.dot %x, %x : (tensor<{n}x{n}xf64>, tensor<{n}x{n}xf64>) -> tensor<{n}x{n}xf64>"
     text = cholesky(n, config="", before=square, operand="%y")  # lacks the attribute uplo
     executable = xla.compile(text, [((n, n), F64), ((), I32)], [cpu])
-    results = executable.execute([xla.put(np.ones((n, n)), cpu)])
     for use in (xla.block_until_ready, lambda r: xla.get(r[0]), lambda r: xla.get_shards(r[1])):
         with pytest.raises(xla.XlaError, match="Wrong number of attributes"):
-            use(results)
+            use(executable.execute([xla.put(np.ones((n, n)), cpu)]))
 
 
 def test_donation_never_writes_to_numpy_memory(cpu):

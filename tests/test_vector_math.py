@@ -167,7 +167,7 @@ def test_single_arithmetic(name, step=30011):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SINGLE_ARITHMETIC)
 def test_single_arithmetic_at_many_points(name):
-    test_single_arithmetic(name, 101)
+    test_single_arithmetic(name, 401)
 
 
 @pytest.mark.parametrize("name", ["tanh", "erf"])

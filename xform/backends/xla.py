@@ -269,7 +269,7 @@ class Executable:
         self._handlers = [_result_handler(_type(*type_), _placement(*devices)) for type_ in out_types]
 
     def execute(self, buffers: Sequence[Buffer]) -> list[Buffer]:
-        """Run on buffers that lie on the program's devices; returns before it has finished.
+        """Run on buffers that lie on the program's devices; may return before it has finished, on accelerators it does.
 
         XLA checks the number, sizes and devices of the buffers, but not their dtypes: the caller vouches for
         these.
