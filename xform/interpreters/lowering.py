@@ -203,9 +203,8 @@ class Context:
         self.constants: dict[Any, Value] = {}
         self.outs: list[ShapedArray] = []
         self._outvars: Sequence[Atom] = []  # of the equation being lowered
-        self._returned: set[int] | None = (
-            None  # variables that are the program's results, by id; None: in a loop, a call
-        )
+        # The program's results, as ids of variables; None in a function or loop, which may run more than once.
+        self._returned: set[int] | None = None
         self._count = 0
         self._location = ""
 
