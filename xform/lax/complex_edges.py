@@ -121,8 +121,3 @@ def sqrt(z: Any, w: Any) -> Any:
     upright, level = _is_infinite(y), bitwise_and(_is_infinite(x), _is_nan(y))
     re = select(upright, _INF, select(level, select(gt(x, 0.0), x, _NAN), re))
     return complex(re, select(upright, y, select(level, select(gt(x, 0.0), constant(x, _NAN), _INF), im)))
-
-
-def modulus(z: Any, length: Any) -> Any:
-    """Infinite also beside NaN."""
-    return select(bitwise_or(_is_infinite(real(z)), _is_infinite(imag(z))), _INF, length)

@@ -34,7 +34,7 @@ def lower(
 ) -> list[Value]:  # fmt: skip
     """A while loop over a counter; xs are sliced, ys updated in place."""
     n = num_consts + num_carry
-    consts, carry, xs = operands[:num_consts], list(operands[num_consts:n]), operands[n:]
+    consts, carry, xs = operands[:num_consts], operands[num_consts:n], operands[n:]
     counter = ShapedArray((), np.dtype(np.int64 if length > 2**31 - 1 else np.int32))
     lent = [ctx.workspace(num_carry + k) if length else None for k in range(len(ctx.outs) - num_carry)]
     # Of different values: XLA makes one array of equal ones, which it then has to copy.
@@ -99,7 +99,7 @@ def _is_computed(jaxpr: Jaxpr, var: Var | Literal) -> bool:
     eqn = next((e for e in jaxpr.eqns if any(v is var for v in e.outvars)), None)
     if eqn is None:
         return False
-    if "jaxpr" in eqn.params and eqn.primitive.name == "jit":  # calls are inlined
+    if eqn.primitive.name == "jit":  # calls are inlined
         inner = eqn.params["jaxpr"].jaxpr
         return _is_computed(inner, inner.outvars[next(k for k, v in enumerate(eqn.outvars) if v is var)])
     return _cost(eqn) < math.inf
