@@ -461,9 +461,3 @@ def test_rules_that_close_over_traced_values(kind):
     for differentiated in (xform.jit(xform.grad(f)), xform.grad(xform.jit(f))):
         with pytest.raises(NotImplementedError, match=f"custom_{kind} function .* closes over a value that is being"):
             differentiated(2.0, 3.0)
-
-
-def test_custom_gradient_says_what_it_does_not_support():
-    for name in ("with_logs", "remat", "with_accums"):
-        with pytest.raises(NotImplementedError, match=f"custom_gradient: {name} is not supported"):
-            xform.custom_gradient(lambda x: (x, lambda ct: ct), **{name: True})

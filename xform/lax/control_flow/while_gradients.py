@@ -302,7 +302,7 @@ def _back_step(body: ClosedJaxpr, nonzero: tuple[bool, ...]) -> ClosedJaxpr:
     nz = nonzero[k:]
     split = linearize_jaxpr(body, nonzero, nz)
     linear = (False,) * len(split.residuals) + (True,) * sum(nonzero)
-    transposed, _ = transpose_jaxpr(split.linear, linear, (True,) * sum(nz), True)
+    transposed = transpose_jaxpr(split.linear, linear, (True,) * sum(nz), True).jaxpr
     n = sum(nonzero[:k])
 
     def program(*args: Any) -> list[Any]:
@@ -334,6 +334,11 @@ def _tangents_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], 
 
 
 while_tangents_p = LoopProgram("while_tangents", _tangents)
+while_tangents_p.abstract_eval = (
+    lambda *avals, nonzero, body_nconsts, **loop: list(  # the program may not exist
+        avals[len(avals) - sum(nonzero[body_nconsts:]) :]
+    )
+)
 while_tangents_p.jvp = _tangents_linear("jvp")
 while_tangents_p.linearize = _tangents_linear("linearize")
 while_tangents_p.transpose = _tangents_transpose
