@@ -281,7 +281,7 @@ def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) 
 
 def _recurrence_transpose_marked(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
     """Zero as long as all cotangents are, whatever the coefficients."""
-    order = dict(axis=axis, reverse=not reverse)
+    order: dict[str, Any] = dict(axis=axis, reverse=not reverse)
     zero = np.zeros((), get_aval(ct).dtype)[()]
     met = cummax_p.bind(convert(ne_p.bind(ct, zero), np.dtype(np.int32)), **order)
     following = select_n_p.bind(eq_p.bind(shift(met, **order, fill=0), np.int32(0)), shift(a, **order, fill=0), zero)
