@@ -141,6 +141,22 @@ def test_sorting_of_long_arrays(dtype, rng):
         np.testing.assert_array_equal(jit(lambda x: lax.top_k(x, 9, axis=0))(x)[1], descending)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("n", [9 * 1024, 10_000])
+def test_the_largest_of_many(dtype, n, rng):
+    """The host looks for them in blocks: with many equal ones in each, with NaN, and behind the last block."""
+    for values in (3, 2000):
+        x = (rng.integers(0, values, n) - values // 2).astype(dtype)
+        if dtype == "float32":
+            x[rng.integers(0, n, 5)] = np.nan
+            x[x == 0] *= rng.choice([-1, 1], np.count_nonzero(x == 0))
+        x[-1] = np.max(x)
+        values, places = lax.top_k(x, 8)
+        expected = n - 1 - np.argsort(x[::-1], kind="stable")[::-1][:8]
+        np.testing.assert_array_equal(places, expected)
+        np.testing.assert_array_equal(values, x[expected])
+
+
 @pytest.mark.parametrize("each", [1, 2, 3, 5, 2500])
 def test_order_of_floats_that_differ_in_their_last_bits(each, rng):
     """XLA sorts by the leading bits first: groups of `each` numbers that have these in common, a few of them equal."""
