@@ -40,10 +40,15 @@ def test_values_are_those_of_numpy(place, dtype):
     if dtype == np.int32:
         x = np.arange(2400, dtype=np.int32).reshape(40, 60)
     v = (3 * x[place][::-1]).astype(dtype)
-    put, added = x.copy(), x.copy()
+    put, added, multiplied = x.copy(), x.copy(), x.copy()
     put[place] = v
     added[place] += v
-    for found, expected in ((lambda x, v: x.at[place].set(v), put), (lambda x, v: x.at[place].add(v), added)):
+    multiplied[place] *= v
+    for found, expected in (
+        (lambda x, v: x.at[place].set(v), put),
+        (lambda x, v: x.at[place].add(v), added),
+        (lambda x, v: x.at[place].multiply(v), multiplied),
+    ):
         out = np.asarray(xform.jit(found)(x, v))
         np.testing.assert_array_equal(out, expected)
         np.testing.assert_array_equal(np.signbit(out.real), np.signbit(expected.real))
@@ -63,6 +68,7 @@ def test_operations():
     x, v = array(), array()[1:-1, 1:-1]
     inner = np.s_[1:-1, 1:-1]
     assert "scatter" not in words(xform.jit(lambda x, v: x.at[inner].add(v)), x, v)
+    assert "scatter" not in words(xform.jit(lambda x, v: x.at[inner].multiply(v)), x, v)
     assert "dynamic_update_slice" not in words(xform.jit(lambda x, v: x.at[inner].set(v)), x, v)
     assert "dynamic_update_slice" in words(xform.jit(lambda x: x.at[0].set(1.0)), x)
     assert words(xform.jit(lambda x, v: lax.dynamic_update_slice(x, v, (0, 0))), x, x) == {"constant"}

@@ -9,6 +9,7 @@ _collects = _gc.isenabled()
 _gc.disable()  # what is imported stays: looking for garbage among it takes a tenth of the time
 try:
     from xform import (
+        ad,
         ad_checkpoint,
         custom_batching,
         custom_derivatives,
@@ -26,7 +27,9 @@ finally:
 from xform.ad_checkpoint import remat
 from xform.api.checkpoint import checkpoint, checkpoint_policies
 from xform.api.compile import jit
-from xform.api.custom import closure_convert, custom_gradient, custom_jvp, custom_vjp
+from xform.api.custom import custom_jvp
+from xform.api.custom_gradient import closure_convert, custom_gradient
+from xform.api.custom_vjp import custom_vjp
 from xform.api.derivatives import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
 from xform.api.devices import (
     block_until_ready,

@@ -3,7 +3,7 @@
 Complex numbers follow JAX's convention: the derivative of a real function f of z = x + iy is df/dx - i df/dy, and
 `vjp` is the plain transpose of `jvp`, without conjugation.
 
-May import: `api.arguments`, the interpreters of derivatives.
+May import: `api.arguments`, `api.linear_functions`, the interpreters of derivatives.
 """
 
 import functools
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, flatten, leaf_name, name_of
+from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, flatten, name_of
+from xform.api.linear_functions import NotSaveable, Pullback, Pushforward, aval_or_float0, check_against
 from xform.core import dtypes, tree
 from xform.core.array import ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
@@ -249,7 +250,7 @@ def jvp(
 
 
 def _check_tangent(name: str, x: Any, t: Any) -> Any:
-    want, have = get_aval(x).to_tangent_aval(), _aval_or_float0(t)
+    want, have = get_aval(x).to_tangent_aval(), aval_or_float0(t)
     if want.dtype == dtypes.float0:
         if have.dtype != dtypes.float0:
             raise TypeError(
@@ -265,157 +266,6 @@ def _check_tangent(name: str, x: Any, t: Any) -> Any:
             f"got {have.str_short()}"
         )
     return convert(recast(t), want.dtype)
-
-
-def _aval_or_float0(t: Any) -> ShapedArray:
-    if isinstance(t, np.ndarray) and t.dtype == dtypes.float0:
-        return ShapedArray(t.shape, dtypes.float0)
-    return get_aval(t)
-
-
-class NotSaveable:
-    """Stands in `Pullback.args_res` for the value of an argument that `vjp` was told not to keep."""
-
-    def __repr__(self) -> str:
-        return "NotSaveable()"
-
-
-class NotNeeded:
-    """Stands in `Pullback.args_res` for the value of an argument that the pullback doesn't need."""
-
-    def __repr__(self) -> str:
-        return "NotNeeded()"
-
-
-tree.register_pytree_node(NotSaveable, lambda _: ((), None), lambda *_: NotSaveable())
-tree.register_pytree_node(NotNeeded, lambda _: ((), None), lambda *_: NotNeeded())
-
-
-class LinearFunction:
-    """A function linearized at a point, as `linearize` and `vjp` return it. A pytree whose leaves are the residuals."""
-
-    def __init__(self, jaxpr: Jaxpr, consts: list[Any], info: tuple[Any, ...]):
-        self.jaxpr, self.consts, self.info = jaxpr, consts, info
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.jaxpr})"
-
-    @property
-    def out_nzs(self) -> Any:
-        """Which results have a derivative that isn't known to be zero, in their structure."""
-        return self.info[3].unflatten(self.info[5])
-
-
-class Pushforward(LinearFunction):
-    """Maps tangents of the inputs to tangents of the results."""
-
-    @api_boundary
-    def __call__(self, *tangents: Any) -> Any:
-        """Apply to tangents, structured as the arguments of the function were."""
-        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out, _ = self.info
-        ts, treedef = flat_arrays("the linearized function", tangents)
-        if treedef != in_tree:
-            raise TypeError(f"linearize: the tangents' structure must be {in_tree}, got {treedef}")
-        checked = [_check_against("linearize", "tangent", t, a) for t, a in zip(ts, in_avals, strict=True)]
-        inputs = [instantiate(t) for t, d in zip(checked, differentiate, strict=True) if d]
-        outs = iter(eval_jaxpr(self.jaxpr, self.consts, *inputs))
-        full_outs = [next(outs) if nz else Zero(a) for nz, a in zip(nonzero_out, out_avals, strict=True)]
-        return out_tree.unflatten([instantiate(t) for t in full_outs])
-
-
-class Pullback(LinearFunction):
-    """Maps cotangents of the results to cotangents of the inputs.
-
-    Attributes
-    ----------
-    args_res : list
-        If `vjp` was given `saveable_args`: for each argument the values in it that are kept as they are for the
-        backward pass, with `NotNeeded` in place of the others, and `NotSaveable` of those that were not to be kept.
-        These have to be put back, by assigning to `args_res` or to entries of it, before the pullback is called.
-    """
-
-    _args: list[Any] | None = None  # once somebody asked for it; it then takes the place of the residuals it stands for
-
-    @property
-    def args_res(self) -> list[Any]:
-        """Values of arguments that are kept: see the class."""
-        if self.info[6] is None:
-            raise AttributeError("vjp: a pullback has args_res if saveable_args was given, if only as (True, ...)")
-        if self._args is None:
-            values: list[Any] = [NotNeeded() for _ in self.info[1]]
-            for at, i in self.info[6]:
-                values[i] = self.consts[at]
-            self._args = list(self.info[0].unflatten(values))
-        return self._args
-
-    @args_res.setter
-    def args_res(self, values: Sequence[Any]) -> None:
-        self._args = list(values)
-
-    def residuals(self) -> list[Any]:
-        """The constants of the program, those that are arguments' values as `args_res` has them now."""
-        if self._args is None:
-            return self.consts
-        try:
-            values = self.info[0].flatten_up_to(tuple(self._args))
-        except ValueError as error:
-            raise TypeError(f"vjp: args_res must have the structure of the arguments: {error}") from None
-        consts = list(self.consts)
-        for at, i in self.info[6]:
-            consts[at] = values[i]
-        return consts
-
-    def _restored(self) -> list[Any]:
-        """`residuals`, all of which must be there."""
-        consts = self.residuals()
-        for at, i in self.info[6]:
-            where = f"vjp: the value of {leaf_name(self.info[0], i, False)}"
-            if isinstance(consts[at], NotSaveable | NotNeeded):
-                raise ValueError(
-                    f"{where} was not kept, as saveable_args says, and has to be put back before the pullback is "
-                    "called: assign it to its attribute args_res"
-                )
-            have, want = get_aval(consts[at]), self.jaxpr.constvars[at].aval
-            if have.shape != want.shape or have.dtype != want.dtype:
-                raise TypeError(f"{where}, {want.str_short()}, was put back as {have.str_short()}")
-        return consts
-
-    @api_boundary
-    def __call__(self, *cotangents: Any) -> tuple[Any, ...]:
-        """Apply to a cotangent, structured as the result of the function was; gives a tuple, one per argument."""
-        in_tree, in_avals, differentiate, out_tree, out_avals, nonzero_out, _ = self.info
-        if len(cotangents) != 1:
-            raise TypeError(f"vjp: the pullback takes one argument, structured as the result, got {len(cotangents)}")
-        cts, treedef = flat_arrays("the pullback", cotangents[0])
-        if treedef != out_tree:
-            raise TypeError(f"vjp: the cotangent's structure must be that of the result, {out_tree}, got {treedef}")
-        checked = [_check_against("vjp", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
-        used = [ct for ct, nz in zip(checked, nonzero_out, strict=True) if nz]
-        consts = self._restored() if self.info[6] else self.consts
-        outs = iter(reverse.backward_pass(self.jaxpr, consts, used))
-        full_outs = [next(outs) if d else Zero(a) for d, a in zip(differentiate, in_avals, strict=True)]
-        return in_tree.unflatten([instantiate(ct) for ct in full_outs])
-
-
-def _check_against(name: str, what: str, t: Any, want: ShapedArray) -> Any:
-    have = _aval_or_float0(t)
-    if have.shape != want.shape or have.dtype != want.dtype:
-        if have.weak_type and want.shape == have.shape and want.dtype != dtypes.float0:
-            return convert(t, want.dtype)
-        raise TypeError(f"{name}: expected a {what} of {want.str_short()}, got {have.str_short()}")
-    return Zero(want) if want.dtype == dtypes.float0 else convert(t, want.dtype)
-
-
-tree.register_pytree_node(
-    Pushforward,
-    lambda f: (tuple(f.consts), (f.jaxpr, f.info)),
-    lambda aux, consts: Pushforward(aux[0], list(consts), aux[1]),
-)
-tree.register_pytree_node(
-    Pullback,
-    lambda f: (tuple(f.residuals()), (f.jaxpr, f.info)),
-    lambda aux, consts: Pullback(aux[0], list(consts), aux[1]),
-)
 
 
 def _flags(what: str, treedef: Any, flags: Any) -> list[bool]:
@@ -610,7 +460,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         cts, treedef = flat_arrays("linear_transpose", cotangent)
         if treedef != out_tree:
             raise TypeError(f"linear_transpose: the cotangent's structure must be {out_tree}, got {treedef}")
-        cts = [_check_against("linear_transpose", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
+        cts = [check_against("linear_transpose", "cotangent", ct, a) for ct, a in zip(cts, out_avals, strict=True)]
         used = [ct for ct, nz in zip(cts, nonzero_out, strict=True) if nz]
         cotangents: Any = in_tree.unflatten([instantiate(ct) for ct in reverse.backward_pass(jaxpr, consts, used)])
         return cotangents

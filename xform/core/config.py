@@ -28,6 +28,7 @@ class ThreadState(threading.local):
     level = 0  # number of traces under way
     source: Any = None  # where in the user's program the operation being transformed stands; None: look at the stack
     marks = 0  # of the cotangents that an operation is being transposed for (see `interpreters.marks`)
+    logs: Any = None  # of the backward pass, if somebody wants them (see `interpreters.logs`)
     axis_env: tuple = ()  # named axes in scope, innermost last
     axis_env_key: tuple = ()  # their names and sizes
     # True when an operation on concrete arrays may be done by NumPy right away: no trace, no debugging, CPU.

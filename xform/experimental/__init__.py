@@ -3,6 +3,6 @@
 May import: everything below `xform`.
 """
 
-from xform.experimental import jet
+from xform.experimental import hijax, jet
 
-__all__ = ["jet"]
+__all__ = ["hijax", "jet"]

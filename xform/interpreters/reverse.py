@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from xform.backends.numpy import quiet_begin, quiet_end
+from xform.core import tree
 from xform.core.array import NDARRAYS, ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
@@ -20,6 +21,7 @@ from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal, Var, cached_on_ja
 from xform.core.source import current as current_source
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters.forward import derived, split_tracers
+from xform.interpreters.logs import NO_LOGS, Refused, collecting
 from xform.interpreters.marks import ZEROS, is_scaling, marks_of, passed_on
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Linear, Zero, add_tangents, instantiate, is_zero, zero_of
@@ -386,26 +388,48 @@ def linearize_jaxpr(
     return LinearizedJaxpr(derived(jaxpr, consts), linear, split["nonzero_out"], split["residuals"])
 
 
-def transpose_jaxpr(
-    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_ct: tuple[bool, ...], instantiate_out: bool = False
-) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+class TransposedJaxpr(NamedTuple):
     """The transpose of a jaxpr that is linear in some inputs.
 
-    The result maps the other inputs, then the nonzero cotangents of the results, to the nonzero cotangents of the
-    linear inputs; which those are is returned too (all, with `instantiate_out`). The cotangents have the marks of those
-    that an operation is being transposed for.
+    `jaxpr` maps the other inputs, then the nonzero cotangents of the results, to the nonzero cotangents of the linear
+    inputs, which `nonzero_out` tells, followed by logs of the structure `logs` (see `interpreters.logs`).
     """
-    return _transpose_jaxpr(closed, linear, nonzero_ct, instantiate_out, state.marks)
+
+    jaxpr: ClosedJaxpr
+    nonzero_out: tuple[bool, ...]
+    logs: Any
+
+
+def transpose_jaxpr(
+    closed: ClosedJaxpr,
+    linear: tuple[bool, ...],
+    nonzero_ct: tuple[bool, ...],
+    instantiate_out: bool = False,
+    with_logs: bool = False,
+) -> TransposedJaxpr:
+    """Transpose a jaxpr that is linear in some inputs.
+
+    With `instantiate_out` all cotangents are given. The cotangents have the marks of those that an operation is being
+    transposed for. `with_logs` tells that the caller takes care of logs, if they are wanted.
+    """
+    logs = None if state.logs is None else with_logs
+    return _transpose_jaxpr(closed, linear, nonzero_ct, instantiate_out, state.marks, logs)
 
 
 @cached_on_jaxpr
 def _transpose_jaxpr(
-    closed: ClosedJaxpr, linear: tuple[bool, ...], nonzero_ct: tuple[bool, ...], instantiate_out: bool, mark: int
-) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    closed: ClosedJaxpr,
+    linear: tuple[bool, ...],
+    nonzero_ct: tuple[bool, ...],
+    instantiate_out: bool,
+    mark: int,
+    with_logs: bool | None,
+) -> TransposedJaxpr:
     nonzero_out: tuple[bool, ...] = ()
+    log_structure = NO_LOGS
 
     def program(*args: Any) -> list[Any]:
-        nonlocal nonzero_out
+        nonlocal nonzero_out, log_structure
         n = linear.count(False)
         known, rest = iter(args[:n]), iter(args[n:])
         jaxpr = closed.jaxpr
@@ -417,13 +441,15 @@ def _transpose_jaxpr(
                 constvars.append(var)
                 consts.append(next(known))
         cts = [next(rest) if nz else Zero(v.aval) for v, nz in zip(jaxpr.outvars, nonzero_ct, strict=True)]
-        outs = backward_pass(Jaxpr(constvars, invars, jaxpr.outvars, jaxpr.eqns), consts, cts, mark)
+        with collecting({} if with_logs else Refused(jaxpr.name) if with_logs is False else None) as logs:
+            outs = backward_pass(Jaxpr(constvars, invars, jaxpr.outvars, jaxpr.eqns), consts, cts, mark)
         if instantiate_out:
             outs = [instantiate(ct) for ct in outs]
         nonzero_out = tuple(not is_zero(ct) for ct in outs)
-        return [ct for ct in outs if not is_zero(ct)]
+        flat_logs, log_structure = tree.flatten(logs or {})
+        return [*[ct for ct in outs if not is_zero(ct)], *flat_logs]
 
     known_avals = [a for a, lin in zip(closed.in_avals, linear, strict=True) if not lin]
     ct_avals = [a.strong for a, nz in zip(closed.out_avals, nonzero_ct, strict=True) if nz]
     jaxpr, consts = trace_to_closed(program, [*known_avals, *ct_avals], closed.jaxpr.name)
-    return derived(jaxpr, consts), nonzero_out
+    return TransposedJaxpr(derived(jaxpr, consts), nonzero_out, log_structure)

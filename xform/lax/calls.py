@@ -14,6 +14,7 @@ from xform.core.trace import Primitive
 from xform.interpreters import execution, host, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, with_zeros
+from xform.interpreters.logs import take_off
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import choose_residuals
 from xform.interpreters.reverse import transpose_jaxpr
@@ -65,12 +66,13 @@ def _linearize(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr,
 def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, name: str) -> list[Any]:
     linear = tuple(is_linear(a) for a in args)
     nonzero_ct = tuple(not is_zero(ct) for ct in cts)
-    transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, nonzero_ct)
+    transposed, nonzero_out, logs = transpose_jaxpr(jaxpr, linear, nonzero_ct, with_logs=True)
     known = [a for a, lin in zip(args, linear, strict=True) if not lin]
-    outs = iter(jit_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, name=name))
+    outs = jit_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, name=name)
+    found = iter(take_off(logs, outs))
     which = iter(nonzero_out)
     return [
-        None if not lin else next(outs) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)
+        None if not lin else next(found) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)
     ]
 
 

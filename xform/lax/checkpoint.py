@@ -6,7 +6,7 @@ everything.
 
 Griewank & Walther, "Evaluating Derivatives" (2008), ch. 12.
 
-May import: `xform.core`, `xform.interpreters`, `lax.calls`, `lax.families`, `lax.shapes`.
+May import: `xform.core`, `xform.interpreters`, `lax.calls`, `lax.custom_calls`, `lax.families`, `lax.shapes`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,12 +20,14 @@ from xform.core.trace import Primitive
 from xform.interpreters import host
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, with_zeros
+from xform.interpreters.logs import take_off
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import rematerialize
 from xform.interpreters.reverse import LinearizedJaxpr, linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive, jit_p
+from xform.lax.custom_calls import custom_vjp_call_p
 from xform.lax.families import elementwise
 from xform.lax.shapes import as_array
 
@@ -71,7 +73,10 @@ def _jvp(primals: Sequence[Any], ts: Sequence[Any], *, jaxpr: ClosedJaxpr, **par
 
 @cached_on_jaxpr
 def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The jaxpr without calls, into which a policy couldn't see; in the bodies of loops as well."""
+    """The jaxpr without calls, into which a policy couldn't see, in the bodies of loops as well.
+
+    Functions with a rule for `checkpoint` have it for their rule.
+    """
 
     def evaluate(jaxpr: Any, consts: Sequence[Any], *args: Any) -> list[Any]:
         env: dict[int, Any] = {id(v): c for v, c in zip(jaxpr.constvars, consts, strict=True)}
@@ -85,8 +90,10 @@ def _inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
                 outs = evaluate(inner.jaxpr, inner.consts, *values)
             else:
                 params = eqn.params
-                if eqn.primitive.has("recompute"):
+                if eqn.primitive.has("recompute") and "jaxpr" in params:
                     params = {**params, "jaxpr": _inlined(params["jaxpr"])}
+                elif eqn.primitive is custom_vjp_call_p and params["remat"] is not None:
+                    params = {**params, "rule": params["remat"]}
                 out = eqn.primitive.bind(*values, **params)
                 outs = out if eqn.primitive.multiple_results else [out]
             env.update({id(v): o for v, o in zip(eqn.outvars, outs, strict=True)})
@@ -110,7 +117,7 @@ def split_by_policy(closed: ClosedJaxpr, nonzero: tuple[bool, ...], policy: Poli
     """A jaxpr linearized, with the residuals that the policy lets it keep."""
 
     def keep(eqn: Eqn) -> bool:
-        return bool(policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params))
+        return eqn.primitive is saved_p or bool(policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params))
 
     return rematerialize(linearize_jaxpr(_inlined(closed), nonzero), keep, inside=True)
 
@@ -134,12 +141,14 @@ def _linearize(
 
 def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
     linear = tuple(is_linear(a) for a in args)
-    transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, tuple(not is_zero(ct) for ct in cts))
+    nonzero_ct = tuple(not is_zero(ct) for ct in cts)
+    transposed, nonzero_out, logs = transpose_jaxpr(jaxpr, linear, nonzero_ct, with_logs=True)
     known = [a for a, lin in zip(args, linear, strict=True) if not lin]
-    outs = iter(checkpoint_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, **params))
+    outs = checkpoint_p.bind(*known, *[ct for ct in cts if not is_zero(ct)], jaxpr=transposed, **params)
+    found = iter(take_off(logs, outs))
     which = iter(nonzero_out)
     return [
-        None if not lin else next(outs) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)
+        None if not lin else next(found) if next(which) else Zero(a.aval) for a, lin in zip(args, linear, strict=True)
     ]
 
 
@@ -166,6 +175,36 @@ checkpoint_p.transpose = _transpose
 checkpoint_p.batch = _batch
 checkpoint_p.lower = _lower
 checkpoint_p.dce = jit_p.dce
+
+
+# What rules for `checkpoint` are made of: a value that is kept, whatever the policy says; and one that is computed in
+# another way where it is computed again.
+
+saved_p = elementwise("saved", lambda x: x, jvp=lambda g, ans, x: g, lower=lambda ctx, x: x)
+alternative_p = elementwise(
+    "alternative", lambda x, again: x, jvp=[lambda g, ans, x, again: g, None], lower=lambda ctx, x, again: x
+)
+
+
+def _alternative_recompute(
+    eqn: Eqn, keep: Callable[[Eqn], bool], wanted: list[bool]
+) -> tuple[list[Any], Eqn | None, Eqn]:
+    x, again = eqn.invars
+    forward = eqn.replace(invars=[x, x])
+    return ([*eqn.outvars], None, forward) if keep(eqn) else ([], eqn.replace(invars=[again, again]), forward)
+
+
+alternative_p.recompute = _alternative_recompute
+
+
+def saved(x: Any) -> Any:
+    """`x` itself, which `checkpoint` keeps."""
+    return saved_p.bind(as_array(x))
+
+
+def alternative(x: Any, again: Any) -> Any:
+    """`x`, for which `checkpoint` computes `again` in the backward pass."""
+    return alternative_p.bind(as_array(x), as_array(again))
 
 
 # checkpoint_name: the identity, that gives a value a name by which a policy may choose it

@@ -9,9 +9,11 @@ rule for reverse mode has forward mode too, if the rule's backward function can 
 May import: `xform.core`, `xform.interpreters`, `lax.calls`, `lax.shapes`, `lax.reductions`.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from xform.core import tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.config import state
@@ -19,6 +21,8 @@ from xform.core.errors import UnexpectedTracerError
 from xform.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from xform.core.trace import Primitive, Trace, Tracer
 from xform.interpreters import batching, forward, host
+from xform.interpreters.logs import collecting, record
+from xform.interpreters.lowering import Value
 from xform.interpreters.reverse import Tape, transpose_jaxpr
 from xform.interpreters.staging import StagingTrace, trace_to_closed
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
@@ -212,26 +216,38 @@ class Forward(NamedTuple):
     structure: Any
 
 
-# ``fwd(primals, perturbed) -> Forward``, where `perturbed` tells which arguments are differentiated, and
-# ``bwd(structure, residuals, cotangents) -> cotangents of all arguments``; cotangents may be symbolic zeros.
+class Backward(NamedTuple):
+    """What the backward function of a rule returns: cotangents of all arguments, and a dictionary of logs."""
+
+    cts: Sequence[Any]
+    logs: dict[Any, Any]
+
+
+class Rule(NamedTuple):
+    """``fwd(primals, perturbed) -> Forward``, where `perturbed` tells which arguments are differentiated, and
+    ``bwd(structure, residuals, cotangents) -> Backward``; cotangents may be symbolic zeros.
+    """  # fmt: skip
+
+    fwd: Callable[..., Forward]
+    bwd: Callable[..., Backward]
 
 
 def _vjp_call_jvp(
-    primals: Sequence[Any], ts: Sequence[Any], *, call: Any, n_consts: int, fwd: Any, bwd: Any, name: str
+    primals: Sequence[Any], ts: Sequence[Any], *, n_consts: int, name: str, rule: Rule, **params: Any
 ) -> Any:
     _check_closed_over("custom_vjp", name, ts[:n_consts])
     perturbed = tuple(not is_zero(t) for t in ts[n_consts:])
     if not any(perturbed):
-        outs = custom_vjp_call_p.bind(*primals, call=call, n_consts=n_consts, fwd=fwd, bwd=bwd, name=name)
+        outs = custom_vjp_call_p.bind(*primals, n_consts=n_consts, name=name, rule=rule, **params)
         return outs, [zero_of(o) for o in outs]
-    outs, residuals, structure = _run_rule("custom_vjp", name, fwd, primals[n_consts:], perturbed)
+    outs, residuals, structure = _run_rule("custom_vjp", name, rule.fwd, primals[n_consts:], perturbed)
     zeros = [zero_of(o) for o in outs]
     differentiable = [get_aval(o).inexact for o in outs]
     tangents = iter(
-        custom_linear_p.bind(
+        custom_linear_p.derive(
             *residuals,
             *[t for t in ts if not is_zero(t)],
-            bwd=lambda res, cts: _run_rule("custom_vjp", name, bwd, structure, res, cts),
+            bwd=lambda res, cts: _run_rule("custom_vjp", name, rule.bwd, structure, res, cts),
             perturbed=perturbed,
             out_avals=tuple(get_aval(o).to_tangent_aval() for o in outs),
             name=name,
@@ -247,14 +263,27 @@ def _vjp_call_batch(
     *,
     call: Any,
     n_consts: int,
-    fwd: Callable[..., Forward],
-    bwd: Callable[..., Any],
+    rule: Rule,
+    remat: Rule | None,
     name: str,
 ) -> Any:
-    own = dims[n_consts:]
-
     def batched_call(*xs: Any) -> list[Any]:
         return _batched(lambda *ys: apply(call, ys), xs, dims, axis)
+
+    own = dims[n_consts:]
+    outs = custom_vjp_call_p.bind(
+        *args,
+        call=batched_call,
+        n_consts=n_consts,
+        rule=_batched_rule(rule, own, axis),
+        remat=remat and _batched_rule(remat, own, axis),
+        name=name,
+    )
+    return outs, [0] * len(outs)
+
+
+def _batched_rule(rule: Rule, own: Sequence[int | None], axis: Any) -> Rule:
+    fwd, bwd = rule
 
     def batched_fwd(primals: Sequence[Any], perturbed: Sequence[bool]) -> Forward:
         found: list[Any] = []
@@ -268,19 +297,21 @@ def _vjp_call_batch(
         n, structure = found
         return Forward(values[:n], values[n:], structure)
 
-    def batched_bwd(structure: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        n = len(residuals)
+    def batched_bwd(structure: Any, residuals: Sequence[Any], cts: Sequence[Any]) -> Backward:
+        n, n_in = len(residuals), len(own)
+        log_tree: Any = None
 
         def flat(*xs: Any) -> list[Any]:
-            return list(bwd(structure, xs[:n], xs[n:]))
+            nonlocal log_tree
+            cts, logs = bwd(structure, xs[:n], xs[n:])
+            flat_logs, log_tree = tree.flatten(logs)
+            return [*cts, *flat_logs]
 
         outs = _batched_with_zeros(flat, [*residuals, *cts], [0] * (n + len(cts)), axis)
-        return [_place(ct, d, axis) for ct, d in zip(outs, own, strict=True)]
+        found = [_place(ct, d, axis) for ct, d in zip(outs[:n_in], own, strict=True)]
+        return Backward(found, log_tree.unflatten(outs[n_in:]))
 
-    outs = custom_vjp_call_p.bind(
-        *args, call=batched_call, n_consts=n_consts, fwd=batched_fwd, bwd=batched_bwd, name=name
-    )
-    return outs, [0] * len(outs)
+    return Rule(batched_fwd, batched_bwd)
 
 
 def _place(ct: Any, dim: int | None, axis: Any) -> Any:
@@ -299,49 +330,76 @@ custom_vjp_call_p.batch = _vjp_call_batch
 class CustomLinear(Primitive):
     """``custom_linear *residuals *tangents``: the derivative that a backward function implies.
 
-    On the tape it stands as an operation, whose transpose is the backward function. Anywhere else it is at once
-    replaced by the transpose of that, operation by operation.
+    On the tape it stands as an operation, whose transpose is the backward function, and in the jaxprs that tapes become
+    part of. Where it is evaluated, or differentiated once more, it is the transpose of that.
     """
 
     remembers_types = False
 
     def bind(self, *args: Any, **params: Any) -> list[Any]:
         trace = innermost_trace(args)
-        on_tape = isinstance(trace, Tape)
-        out: list[Any] = trace.process(self, args, params) if on_tape else _pushforward(*args, **params)  # type: ignore
+        if not isinstance(trace, StagingTrace):
+            return self.pushforward(*args, **params)
+        out: list[Any] = trace.process(self, args, params)
         return out
+
+    def derive(self, *args: Any, **params: Any) -> list[Any]:
+        """The derivative of a call: an operation on the tape only, as the backward function may close over tracers."""
+        return (self.bind if isinstance(innermost_trace(args), Tape) else self.pushforward)(*args, **params)
+
+    def pushforward(self, *args: Any, **params: Any) -> list[Any]:
+        """Operation by operation."""
+        closed, consts = _pushforward([get_aval(a) for a in args], **params)
+        return apply(closed, [*consts, *args])
 
 
 def _pushforward(
-    *args: Any, bwd: Any, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray], name: str
-) -> list[Any]:
-    n = len(args) - sum(perturbed)
+    in_avals: Sequence[ShapedArray], bwd: Any, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray], name: str
+) -> tuple[ClosedJaxpr, list[Any]]:
+    """The transpose of a backward function, whose leading inputs are what that closes over."""
+    n = len(in_avals) - sum(perturbed)
 
     def pullback(*xs: Any) -> list[Any]:
-        cts = bwd(xs[:n], [x if a.inexact else Zero(a) for x, a in zip(xs[n:], out_avals, strict=True)])
+        cts, _ = bwd(xs[:n], [x if a.inexact else Zero(a) for x, a in zip(xs[n:], out_avals, strict=True)])
         return [instantiate(ct) for ct, p in zip(cts, perturbed, strict=True) if p]
 
-    avals = [get_aval(a) for a in args[:n]]
-    closed, consts = trace_to_closed(pullback, [*avals, *out_avals], name)
+    closed, consts = trace_to_closed(pullback, [*in_avals[:n], *out_avals], name)
     linear = (False,) * (len(consts) + n) + tuple(a.inexact for a in out_avals)
     try:
-        transposed, _ = transpose_jaxpr(closed, linear, (True,) * sum(perturbed), True)
+        transposed = transpose_jaxpr(closed, linear, (True,) * sum(perturbed), True).jaxpr
     except NotImplementedError as error:
         raise NotImplementedError(
             f"forward mode through custom_vjp function {name}: its bwd is not linear in the cotangent ({error}); "
             "give it a rule by custom_jvp"
         ) from None
-    return eval_jaxpr(transposed.jaxpr, transposed.consts, *consts, *args)
+    return transposed, consts
+
+
+_programs: Any = weakref.WeakKeyDictionary()
+
+
+def _linear_program(args: Sequence[Any], bwd: Any, **params: Any) -> ClosedJaxpr:
+    """The pushforward for arguments of these types, kept as long as the backward function."""
+    programs = _programs.setdefault(bwd, {})
+    avals = tuple(x.aval if isinstance(x, Value) else get_aval(x) for x in args)
+    if avals not in programs:
+        programs[avals] = forward.with_consts(*_pushforward(avals, bwd=bwd, **params))
+    found: ClosedJaxpr = programs[avals]
+    return found
 
 
 def _linear_transpose(cts: Sequence[Any], *args: Any, bwd: Any, perturbed: Sequence[bool], **params: Any) -> list[Any]:
     n = len(args) - sum(perturbed)
-    found = bwd(args[:n], cts)
+    with collecting(None):  # what the backward function differentiates itself is another pass
+        found, logs = bwd(args[:n], cts)
+    record(logs)
     return [*[None] * n, *[ct for ct, p in zip(found, perturbed, strict=True) if p]]
 
 
 custom_linear_p = CustomLinear("custom_linear", multiple_results=True)
 custom_linear_p.abstract_eval = lambda *avals, out_avals, **params: list(out_avals)
+custom_linear_p.host = lambda *args, **params: host.host_function(_linear_program(args, **params))(*args)
+custom_linear_p.lower = lambda ctx, *args, **params: ctx.call(_linear_program(args, **params), args)
 custom_linear_p.transpose = _linear_transpose
 
 
@@ -381,7 +439,8 @@ def _linear_call_transpose(
         raise TypeError(f"linear_call of {name}: it is being transposed with respect to its residual arguments")
 
     def transposed(*xs: Any) -> list[Any]:
-        return list(transpose(xs[n_consts:n], xs[n:]))
+        with collecting(None):
+            return list(transpose(xs[n_consts:n], xs[n:]))
 
     outs = custom_linear_call_p.bind(
         *args[:n],

@@ -146,6 +146,21 @@ def host_indices(indices: Any) -> Any:
     return indices.astype(np.int64, copy=False)
 
 
+def place_of_window(
+    shape: Sequence[int], sizes: Sequence[int], index: Any, index_map: Sequence[int], mode: GatherScatterMode
+) -> tuple[slice, ...] | None:
+    """Where a single window is, moved inside with 'clip'; else None if it is not inside."""
+    starts = [0] * len(shape)
+    for d, i in zip(index_map, index.tolist(), strict=True):
+        starts[d] = i
+    last = [n - m for n, m in zip(shape, sizes, strict=True)]
+    if mode is GatherScatterMode.CLIP:
+        starts = [min(max(i, 0), limit) for i, limit in zip(starts, last, strict=True)]
+    elif not all(0 <= i <= limit for i, limit in zip(starts, last, strict=True)):
+        return None
+    return tuple(slice(i, i + n) for i, n in zip(starts, sizes, strict=True))
+
+
 def index_arrays(
     windows: Windows, shape: Sequence[int], indices: Any, sizes: Sequence[int], flat: bool
 ) -> tuple[Any, list[Any], list[int], list[int], tuple[int, ...]]:
@@ -234,6 +249,11 @@ def _gather_host(
 ) -> Any:
     x = np.asarray(x)
     windows = Windows.of(dimension_numbers)
+    if indices.ndim == 1:
+        how = mode if mode is GatherScatterMode.FILL_OR_DROP else GatherScatterMode.CLIP
+        place = place_of_window(x.shape, slice_sizes, indices, windows.index_map, how)
+        window = [slice_sizes[d] for d in windows.kept(x.ndim)]
+        return np.full(window, _fill_value(fill_value, x.dtype)) if place is None else x[place].reshape(window)
     inside, arrays, indexed, whole, positions = index_arrays(windows, x.shape, indices, slice_sizes, False)
     fill = mode is GatherScatterMode.FILL_OR_DROP and not inside.all()
     inner = [d for d in windows.kept(x.ndim) if d not in whole]

@@ -46,9 +46,18 @@ def written(ctx: Context, x: Value, update: Value, place: Sequence[int]) -> Valu
     return spread if inside is None else ctx.op("select", [inside, spread, x], x.aval)
 
 
-def added(ctx: Context, x: Value, update: Value, place: Sequence[int]) -> Value:
-    """`x` and the update at its place: the number that added changes nothing, zeros included, is -0.0."""
-    return ctx.op("add", [x, _padded(ctx, x, update, place, -0.0)], x.aval)
+# What an operation takes beside a number to leave it as it is, zeros and infinities included.
+_NEUTRAL = {"add": -0.0, "multiply": 1.0}
+
+
+def has_neutral(operation: str, dtype: np.dtype) -> bool:
+    """Whether there is such a number: none keeps the infinities of complex products."""
+    return operation in _NEUTRAL and not (operation == "multiply" and dtype.kind == "c")
+
+
+def combined(ctx: Context, operation: str, x: Value, update: Value, place: Sequence[int]) -> Value:
+    """`x` combined with the update at its place."""
+    return ctx.op(operation, [x, _padded(ctx, x, update, place, _NEUTRAL[operation])], x.aval)
 
 
 def _padded(ctx: Context, x: Value, update: Value, place: Sequence[int], value: float) -> Value:

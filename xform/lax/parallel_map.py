@@ -16,6 +16,7 @@ from xform.core.trace import AxisFrame, extend_axis_env
 from xform.interpreters import execution, spmd
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, with_zeros
+from xform.interpreters.logs import take_off
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, is_linear, is_zero, zero_of
@@ -93,11 +94,12 @@ def _transpose(
     linear = tuple(is_linear(a) for a in args)
     nonzero_ct = tuple(not is_zero(ct) for ct in cts)
     with scope(params["axis_name"], params["axis_size"]):
-        transposed, nonzero_out = transpose_jaxpr(jaxpr, linear, nonzero_ct)
+        transposed, nonzero_out, logs = transpose_jaxpr(jaxpr, linear, nonzero_ct, with_logs=True)
     known = [a for a, lin in zip(args, linear, strict=True) if not lin]
     known_mapped = [m for m, lin in zip(mapped, linear, strict=True) if not lin]
     cts = [ct for ct in cts if not is_zero(ct)]
-    outs = iter(pmap_p.bind(*known, *cts, jaxpr=transposed, mapped=(*known_mapped, *[True] * len(cts)), **params))
+    flat = pmap_p.bind(*known, *cts, jaxpr=transposed, mapped=(*known_mapped, *[True] * len(cts)), **params)
+    outs = iter(take_off(logs, flat))
     which = iter(nonzero_out)
     result: list[Any] = []
     for a, lin, m in zip(args, linear, mapped, strict=True):

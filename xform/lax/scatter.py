@@ -34,6 +34,7 @@ from xform.lax.gather import (
     gather_p,
     index_arrays,
     index_limits,
+    place_of_window,
     widen_index,
 )
 from xform.lax.shapes import full, iota, reshape
@@ -154,7 +155,10 @@ def _host(
         return out
     sizes = _window_sizes(out.shape, updates.shape, dimension_numbers)
     if indices.ndim == 1:
-        _update_one(ufunc, out, indices, updates.reshape(sizes), dimension_numbers, mode)
+        one = place_of_window(out.shape, sizes, indices, dimension_numbers.scatter_dims_to_operand_dims, mode)
+        if one is not None:
+            window = updates.reshape(sizes)
+            out[one] = window if ufunc is None else ufunc(out[one], window)
         return out
     windows = Windows.of(dimension_numbers)
     # ufunc.at is fast in one dimension only; and windows that cover everything leave no axis to index.
@@ -186,22 +190,6 @@ def _host(
     return out
 
 
-def _update_one(
-    ufunc: Any, out: Any, index: Any, window: Any, numbers: ScatterDimensionNumbers, mode: GatherScatterMode
-) -> None:
-    """Write a single window, unless it is not inside."""
-    starts = [0] * out.ndim
-    for d, i in zip(numbers.scatter_dims_to_operand_dims, index.tolist(), strict=True):
-        starts[d] = i
-    last = [n - m for n, m in zip(out.shape, window.shape, strict=True)]
-    if mode is GatherScatterMode.CLIP:
-        starts = [min(max(i, 0), limit) for i, limit in zip(starts, last, strict=True)]
-    elif not all(0 <= i <= limit for i, limit in zip(starts, last, strict=True)):
-        return
-    place = tuple(slice(i, i + n) for i, n in zip(starts, window.shape, strict=True))
-    out[place] = window if ufunc is None else ufunc(out[place], window)
-
-
 def _lower(
     ctx: Context,
     operation: str | None,
@@ -217,9 +205,10 @@ def _lower(
     if not updates.aval.size:
         return x
     n, out = dimension_numbers, ctx.out
-    place = _place_of_window(ctx, x, indices, updates, n, mode) if operation == "add" else None
-    if place is not None:
-        return large_updates.added(ctx, x, updates, place)
+    if operation is not None and large_updates.has_neutral(operation, x.dtype):
+        place = _place_of_window(ctx, x, indices, updates, n, mode)
+        if place is not None:
+            return large_updates.combined(ctx, operation, x, updates, place)
     if not n.scatter_dims_to_operand_dims:  # XLA wants something to position: an additional axis of length 1
         axis = out.ndim
         out = out.update(shape=(*out.shape, 1))

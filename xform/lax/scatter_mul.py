@@ -11,7 +11,7 @@ import numpy as np
 
 from xform.core.array import get_aval
 from xform.interpreters.tangents import Zero, zero_of
-from xform.lax.arithmetic import mul_p
+from xform.lax.arithmetic import mul_p, zero_product_p
 from xform.lax.comparison import eq_p, select_n_p
 from xform.lax.cumulative import linear_recurrence_p, shift
 from xform.lax.gather import GatherDimensionNumbers, GatherScatterMode, gather_p
@@ -83,8 +83,14 @@ def _transpose(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> li
     return [scatter_mul_p.bind(ct, indices, updates, **params), None, None]
 
 
+def _transpose_marked(ct: Any, x: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
+    factors = scatter_mul_p.bind(full(ct.shape, _scalar(1, ct)), indices, updates, **params)
+    return [zero_product_p.bind(ct, factors), None, None]
+
+
 scatter_mul_p.jvp = _jvp
 scatter_mul_p.transpose = _transpose
+scatter_mul_p.transpose_marked = _transpose_marked
 
 scatter_mul = scatter_function(
     "scatter_mul", scatter_mul_p, "Like `lax.scatter_add`, multiplying; all updates of an element count."

@@ -310,13 +310,13 @@ def _update_window(x: Any, items: Sequence[Item], update: _Update, values: Any) 
     """An update of one window at a known place."""
     starts, sizes = window_of(x.shape, items)
     shape = tuple(1 if i.kind is NEW else i.value[2] for i in items if i.kind in (SLICE, NEW))
-    if update.scatter is scatter_add_p and x.ndim:
-        # The derivative in x is the identity, where that of a slice, a sum and an update is made of three paddings.
+    if update.scatter in (scatter_add_p, scatter_mul_p) and x.ndim:
+        # The derivative in x is one operation, where that of a slice, a sum and an update is made of three paddings.
         values = _fit(values, shape, sizes)
         axes = tuple(range(x.ndim))
-        return scatter_add_p.bind(
+        return update.scatter.bind(
             x,
-            np.array([int(s) for s in starts]),
+            ArrayImpl(np.array([int(s) for s in starts])),
             values if update.prepare is None else update.prepare(values),
             dimension_numbers=ScatterDimensionNumbers(axes, (), axes),
             indices_are_sorted=True,

@@ -19,10 +19,11 @@ from xform.core.trace import Primitive, Tracer, evaluate
 from xform.interpreters import passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
+from xform.interpreters.logs import record
 from xform.interpreters.lowering import Context, Value
 from xform.interpreters.residuals import choose_residuals
-from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
-from xform.interpreters.tangents import is_linear, is_zero, zero_of
+from xform.interpreters.reverse import TransposedJaxpr, linearize_jaxpr, transpose_jaxpr
+from xform.interpreters.tangents import Zero, instantiate, is_linear, is_zero, zero_of
 from xform.lax.calls import CallPrimitive
 from xform.lax.comparison import eq, select_n_p
 from xform.lax.control_flow import common
@@ -31,6 +32,7 @@ from xform.lax.reductions import reduce_or_p
 from xform.lax.shapes import broadcast_in_dim
 
 Branches = tuple[ClosedJaxpr, ...]
+MISSING: Any = object()  # in place of an argument for which None is a value
 
 
 def _host(index: Any, *operands: Any, branches: Branches) -> Sequence[Any]:
@@ -138,10 +140,58 @@ unused_p.lower = lambda ctx, shape, dtype: ctx.full(shape, 1, dtype)
 def _transpose(cts: Sequence[Any], index: Any, *args: Any, branches: Branches) -> list[Any]:
     linear = tuple(is_linear(a) for a in args)
     nonzero_ct = tuple(not is_zero(ct) for ct in cts)
-    transposed = tuple(transpose_jaxpr(b, linear, nonzero_ct, True)[0] for b in branches)
+    transposed = [transpose_jaxpr(b, linear, nonzero_ct, True, with_logs=True) for b in branches]
     known = [a for a, lin in zip(args, linear, strict=True) if not lin]
-    outs = iter(cond_p.bind(index, *known, *[ct for ct in cts if not is_zero(ct)], branches=transposed))
-    return [None, *[next(outs) if lin else None for lin in linear]]
+    bodies, logs = _with_all_logs(transposed)
+    outs = cond_p.bind(index, *known, *[ct for ct in cts if not is_zero(ct)], branches=bodies)
+    n = sum(linear)
+    found, rest = iter(outs[:n]), iter(outs[n:])
+    of_branches = [structure.unflatten([next(rest) for _ in range(structure.num_leaves)]) for structure in logs]
+    keys = dict.fromkeys(key for entries in of_branches for key in entries)
+    record({key: CondSum(index, [entries.get(key) for entries in of_branches]) for key in keys})
+    return [None, *[next(found) if lin else None for lin in linear]]
+
+
+class CondSum:
+    """A value logged by a branch of a traced `cond` or `switch`, as a pytree.
+
+    Attributes
+    ----------
+    index : int32 scalar
+        Which branch was taken.
+    branches : list
+        For each branch the value; zeros if it wasn't taken, None if it logs nothing by this name.
+    """
+
+    def __init__(self, index: Any, branches: Sequence[Any]):
+        self.index, self.branches = index, list(branches)
+
+    def __repr__(self) -> str:
+        return f"CondSum(index={self.index!r}, branches={self.branches!r})"
+
+
+tree.register_pytree_node(CondSum, lambda c: ((c.index, c.branches), None), lambda _, children: CondSum(*children))
+
+
+def _with_all_logs(transposed: Sequence[TransposedJaxpr]) -> tuple[Branches, list[Any]]:
+    """Transposed branches each of which returns its logs among those of all, and the structures of these."""
+    structures = [t.logs for t in transposed]
+    sizes = [s.num_leaves for s in structures]
+    bodies = tuple(t.jaxpr for t in transposed)
+    if not any(sizes):
+        return bodies, structures
+    avals = [t.jaxpr.out_avals[len(t.jaxpr.out_avals) - n :] for t, n in zip(transposed, sizes, strict=True)]
+
+    def body(k: int) -> ClosedJaxpr:
+        def program(call: Callable[..., list[Any]], *args: Any) -> list[Any]:
+            outs = call(*args)
+            n = len(outs) - sizes[k]
+            zeros = [[instantiate(Zero(a)) for a in own] for own in avals]
+            return [*outs[:n], *[x for j, own in enumerate(zeros) for x in (outs[n:] if j == k else own)]]
+
+        return common.rewrite(bodies[k], program, bodies[k].in_avals)
+
+    return tuple(map(body, range(len(bodies)))), structures
 
 
 def _batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches) -> Any:
@@ -245,7 +295,7 @@ cond_p.dce = _dce
 
 
 @api_boundary
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = None) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = MISSING) -> Any:
     """Apply one of several functions: ``branches[clip(index, 0, len(branches) - 1)](*operands)``.
 
     With a known index only that branch runs. Traced, the branches must return the same structure and types.
@@ -257,6 +307,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     index : integer scalar
     branches : sequence of functions of the operands
     *operands : pytrees of arrays
+    operand : pytree of arrays, optional
+        The only operand, by name.
 
     Examples
     --------
@@ -264,8 +316,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     >>> lax.switch(2, [lambda x: x, lambda x: -x, lambda x: 10 * x], 3.0)
     30.0
     """
-    if operand is not None:
-        operands = (*operands, operand)
+    operands = _with_operand(operands, operand)
     branches = list(branches)
     if not branches or not all(map(callable, branches)):
         raise TypeError(f"lax.switch: branches must be a non-empty sequence of functions, got {branches!r}")
@@ -282,7 +333,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 @api_boundary
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = None,
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = MISSING,
          linear: Any = None) -> Any:  # fmt: skip
     """Apply ``true_fun(*operands)`` or ``false_fun(*operands)``.
 
@@ -294,6 +345,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     pred : boolean or numeric scalar
     true_fun, false_fun : functions of the operands
     *operands : pytrees of arrays
+    operand : pytree of arrays, optional
+        The only operand, by name.
 
     Examples
     --------
@@ -302,8 +355,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> float(f(-3.0))
     3.0
     """
-    if operand is not None:
-        operands = (*operands, operand)
+    operands = _with_operand(operands, operand)
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: the arguments are (pred, true_fun, false_fun, *operands), with two functions")
     aval = get_aval(pred)
@@ -313,6 +365,14 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         return (true_fun if pred else false_fun)(*operands)
     index = convert(convert(pred, np.dtype(bool)), np.dtype(np.int32))
     return bind_branches("cond", ["false_fun", "true_fun"], index, [false_fun, true_fun], operands)
+
+
+def _with_operand(operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is MISSING:
+        return operands
+    if operands:
+        raise TypeError("lax.cond, lax.switch: give operands by position, or one as operand=, not both")
+    return (operand,)
 
 
 def bind_branches(

@@ -22,6 +22,7 @@ from xform.core.trace import evaluate
 from xform.interpreters import execution, passes
 from xform.interpreters.batching import batch_jaxpr, move_to
 from xform.interpreters.forward import jvp_jaxpr, jvp_jaxpr_fixed, with_zeros
+from xform.interpreters.logs import take_off
 from xform.interpreters.residuals import choose_residuals, recompute
 from xform.interpreters.reverse import linearize_jaxpr, transpose_jaxpr
 from xform.interpreters.tangents import Zero, add_tangents, instantiate, is_linear, is_zero, zero_of
@@ -240,13 +241,15 @@ def _transpose(
     nz_ys = [not is_zero(ct) for ct in ct_ys]
     known_consts = [a for a, lin in zip(consts, lin_consts, strict=True) if not lin]
     known_xs = [a for a, lin in zip(xs, lin_xs, strict=True) if not lin]
-    body = _transposed_body(jaxpr, tuple(lin_consts), tuple(lin_xs), tuple(nz_ys), num_carry)
+    wanted = state.logs is not None
+    body, logs = _transposed_body(jaxpr, tuple(lin_consts), tuple(lin_xs), tuple(nz_ys), num_carry, wanted)
     ct_consts = [instantiate(Zero(a.aval)) for a in consts if is_linear(a)]
     outs = scan_p.bind(
         *known_consts, *ct_consts, *ct_carry, *[ct for ct in ct_ys if not is_zero(ct)], *known_xs,
         jaxpr=body, length=length, reverse=not reverse, num_consts=len(known_consts),
         num_carry=len(ct_consts) + num_carry, unroll=unroll,
     )  # fmt: skip
+    outs = take_off(logs, outs)
     n = len(ct_consts)
     out_consts, out_carry, out_xs = iter(outs[:n]), outs[n : n + num_carry], iter(outs[n + num_carry :])
     return [
@@ -262,14 +265,18 @@ def _transposed_body(
     lin_xs: tuple[bool, ...],
     nz_ys: tuple[bool, ...],
     num_carry: int,
-) -> ClosedJaxpr:
-    """From (known consts; ct consts, ct carry; ct ys, known xs) to (ct consts, ct carry; ct xs)."""
-    key = ("scan_transpose", lin_consts, lin_xs, nz_ys, num_carry)
+    with_logs: bool,
+) -> tuple[ClosedJaxpr, Any]:
+    """From (known consts; ct consts, ct carry; ct ys, known xs) to (ct consts, ct carry; ct xs, logs).
+
+    Returned with the structure of the logs.
+    """
+    key = ("scan_transpose", lin_consts, lin_xs, nz_ys, num_carry, state.marks, with_logs)
     if key in jaxpr.cache:
         return jaxpr.cache[key]
     linear = (*lin_consts, *(True,) * num_carry, *lin_xs)
     nonzero_ct = (*(True,) * num_carry, *nz_ys)
-    step, _ = transpose_jaxpr(jaxpr, linear, nonzero_ct, True)
+    step, _, logs = transpose_jaxpr(jaxpr, linear, nonzero_ct, True, with_logs=True)
     n_known, n_lin = lin_consts.count(False), lin_consts.count(True)
     n_known_xs, n_ys = lin_xs.count(False), sum(nz_ys)
     avals = step.in_avals  # known consts, known xs, ct carry, ct ys
@@ -285,7 +292,7 @@ def _transposed_body(
         outs = call(*known, *known_xs, *ct_carry, *ct_ys)
         return [*[add_tangents(a, b) for a, b in zip(ct_consts, outs[:n_lin], strict=True)], *outs[n_lin:]]
 
-    jaxpr.cache[key] = common.rewrite(step, program, [*a_known, *a_consts, *a_carry, *a_ys, *a_xs])
+    jaxpr.cache[key] = common.rewrite(step, program, [*a_known, *a_consts, *a_carry, *a_ys, *a_xs]), logs
     return jaxpr.cache[key]
 
 
@@ -505,7 +512,9 @@ def _unroll(unroll: int | bool, length: int) -> int:
     """A number of steps per iteration that divides the length, at most the one asked for."""
     if unroll is True:
         return max(1, length)
-    unroll = max(1, min(operator.index(unroll), length))
+    if (unroll := operator.index(unroll)) < 0:
+        raise ValueError(f"lax.scan: unroll must be True, False, or a number of steps, got {unroll}")
+    unroll = max(1, min(unroll, length))
     while length % unroll:
         unroll -= 1
     return unroll

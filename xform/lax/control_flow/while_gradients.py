@@ -302,7 +302,7 @@ def _back_step(body: ClosedJaxpr, nonzero: tuple[bool, ...]) -> ClosedJaxpr:
     nz = nonzero[k:]
     split = linearize_jaxpr(body, nonzero, nz)
     linear = (False,) * len(split.residuals) + (True,) * sum(nonzero)
-    transposed, _ = transpose_jaxpr(split.linear, linear, (True,) * sum(nz), True)
+    transposed = transpose_jaxpr(split.linear, linear, (True,) * sum(nz), True).jaxpr
     n = sum(nonzero[:k])
 
     def program(*args: Any) -> list[Any]:
@@ -334,6 +334,11 @@ def _tangents_batch(axis: Any, args: Sequence[Any], dims: Sequence[int | None], 
 
 
 while_tangents_p = LoopProgram("while_tangents", _tangents)
+while_tangents_p.abstract_eval = (
+    lambda *avals, nonzero, body_nconsts, **loop: list(  # the program may not exist
+        avals[len(avals) - sum(nonzero[body_nconsts:]) :]
+    )
+)
 while_tangents_p.jvp = _tangents_linear("jvp")
 while_tangents_p.linearize = _tangents_linear("linearize")
 while_tangents_p.transpose = _tangents_transpose
@@ -372,13 +377,14 @@ def _back_jvp(primals: Sequence[Any], ts: Sequence[Any], *, back_jaxpr: ClosedJa
     consts, schedule, saved, carry = _split_saved(primals, loop)
     terms = len(ts) // len(primals)
     const_ts, _, saved_ts, carry_ts = _split_saved(ts, loop, terms)
-    nz_consts = tuple(not is_zero(t) for t in const_ts[terms * loop["cond_nconsts"] :])
+    body_ts = const_ts[terms * loop["cond_nconsts"] :]  # those of the condition don't matter
+    nz_consts = tuple(not is_zero(t) for t in body_ts)
     derived, nz_state = derived_loop(nz_consts, [not is_zero(t) for t in saved_ts], **loop)
     nz = common.fixpoint(
         lambda c: jvp_jaxpr(back_jaxpr, (*nz_consts, *nz_state, *c))[1], [not is_zero(t) for t in carry_ts]
     )
     flat = while_back_p.bind(
-        *consts, *[t for t in const_ts if not is_zero(t)], *schedule,
+        *consts, *[t for t in body_ts if not is_zero(t)], *schedule,
         *saved, *[instantiate(t) for t, z in zip(saved_ts, nz_state, strict=True) if z],
         *carry, *[instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z],
         **derived, back_jaxpr=common.jvp_in_groups(back_jaxpr, [nz_consts, nz_state, nz], nz),

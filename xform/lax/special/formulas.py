@@ -3,8 +3,8 @@
 A formula is a function in terms of `lax` operations. `lower_as` makes a lowering of it, `host_as` a host rule, and
 `compiled_if_large` a host rule that leaves large arrays to XLA.
 
-May import: `xform.interpreters`, `xform.backends`, `lax.polynomials`, `lax.bitwise`, `lax.comparison`,
-`lax.conversion`.
+May import: `xform.interpreters`, `xform.backends`, `lax.families`, `lax.polynomials`, `lax.bitwise`, `lax.comparison`,
+`lax.conversion`, `lax.gather`, `lax.shapes`.
 """
 
 import sys
@@ -22,11 +22,15 @@ from xform.core.jaxpr import ClosedJaxpr
 from xform.interpreters.execution import compile_jaxpr
 from xform.interpreters.forward import with_consts
 from xform.interpreters.host import host_function
+from xform.interpreters.lowering import lower_as
 from xform.interpreters.staging import trace_to_closed
 from xform.lax.bitwise import bitwise_and, bitwise_or
-from xform.lax.comparison import gt, lt, select
+from xform.lax.comparison import clamp, gt, lt, select
 from xform.lax.conversion import convert
+from xform.lax.families import elementwise
+from xform.lax.gather import GatherDimensionNumbers, gather
 from xform.lax.polynomials import horner
+from xform.lax.shapes import expand_dims
 from xform.lax.special.tables import Table
 
 _BLOCK = 8192  # elements: what a formula holds at a time stays in the cache of a core
@@ -162,3 +166,23 @@ def any_of(*conditions: Any) -> Any:
 def evaluate(table: Table, x: Any) -> Any:
     """The polynomial of a table in `x`, with the coefficients for its dtype."""
     return horner(x, table[x.dtype.name])
+
+
+def _entry_lowered(index: Any, *, table: tuple[float, ...]) -> Any:
+    numbers = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    return gather(np.array(table), expand_dims(index, (index.ndim,)), numbers, slice_sizes=(1,), mode="clip")
+
+
+entry_p = elementwise(
+    "entry",
+    lambda index, *, table: np.take(np.array(table), index, mode="clip"),
+    accepts="integer",
+    result=np.dtype(np.float64),
+    lower=lower_as(_entry_lowered),
+)
+
+
+def entry(table: tuple[float, ...], index: Any) -> Any:
+    """``table[round(index)]`` in float64, elementwise; beyond the ends, the entry there."""
+    index = clamp(0.0, index, len(table) - 1.0)
+    return entry_p.bind(convert(index, np.dtype(np.int32)), table=table)

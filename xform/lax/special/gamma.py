@@ -26,6 +26,7 @@ from xform.lax.rounding import floor, round
 from xform.lax.shapes import expand_dims
 from xform.lax.special import tables
 from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, in_float64, replaced
+from xform.lax.special.negative_axis import lgamma_below
 from xform.lax.special.zeta import zeta_of_any
 from xform.lax.transcendental import exp, log
 
@@ -48,39 +49,44 @@ def _sin_pi(r: Any) -> Any:
 
 
 def _lgamma(x: Any) -> Any:
+    """For x > -2."""
     a = abs(x)
-    # From (-1, 0) two steps up, from (0, 1) one: lgamma(x) = lgamma(y) - log(factor).
-    up = lt(a, 1.0)
-    low = all_of(up, lt(x, 0.0))
-    u = select(up, select(low, x, sub(a, 1.0)), sub(a, 2.0))  # y - 2
-    factor = select(up, select(low, mul(a, add(x, 1.0)), a), 1.0)
+    one_up, two_up = add(x, 1.0), add(x, 2.0)
+
+    def steps(none: Any, one: Any, two: Any, three: Any) -> Any:
+        """By the steps up that lead to y >= 1, where lgamma(x) = lgamma(y) - log(factor)."""
+        return select(up, select(lt(x, 0.0), select(lt(x, -1.0), three, two), one), none)
+
+    up = lt(x, 1.0)
+    u = steps(sub(a, 2.0), sub(a, 1.0), x, one_up)  # y - 2
+    two = mul(a, one_up)
+    factor = steps(constant(x, 1), a, two, mul(two, two_up))
     for _ in range(_STEPS):
         far = gt(u, 1.0)
         u = select(far, sub(u, 1.0), u)
         factor = select(far, mul(factor, add(u, 2.0)), factor)
-    # u + 1 loses the digits of small x, which is one of the two factors.
-    plus = select(up, select(low, add(x, 1.0), a), add(u, 1.0))
+    plus = steps(add(u, 1.0), a, one_up, two_up)  # u + 1 loses the digits of small x, which is one of the two factors
     u = min(u, 1.0)
     core = mul(mul(u, plus), evaluate(tables.LGAMMA, u))
 
     big = gt(a, _STIRLING_FROM)
-    logarithm = log(select(big, a, factor))
+    logarithm = log(select(big, a, abs(factor)))
     z = max(a, _STIRLING_FROM)
     remainder = div(evaluate(tables.LGAMMA_TAIL, div(1.0, square(z))), z)
     stirling = add(mul(sub(z, 0.5), sub(logarithm, 1.0)), add(remainder, _STIRLING_CONSTANT))
     y = select(big, stirling, add(core, select(up, neg(logarithm), logarithm)))
-
-    # Reflection: gamma(x) gamma(-x) = -pi / (x sin(pi x)).
-    sine = _sin_pi(abs(_fraction(a)))
-    reflected = sub(neg(log(mul(a, mul(sine, 1 / np.pi)))), y)
-    y = select(le(x, -1.0), reflected, y)
     return select(all_of(le(x, 0.0), eq(x, floor(x))), constant(x, np.inf), y)
 
 
 def _lgamma_lowered(x: Any) -> Any:
-    if x.dtype != np.float32:
-        return _lgamma(x)
-    return cond(reduce_or(lt(x, -1.0), tuple(range(x.ndim))), in_float64(_lgamma), _lgamma, x)
+    below = lt(x, -2.0)
+    return cond(
+        reduce_or(below, tuple(range(x.ndim))),
+        lambda x, y: select(all_of(lt(x, -2.0), ne(x, floor(x))), in_float64(lgamma_below)(x), y),
+        lambda x, y: y,
+        x,
+        _lgamma(x),
+    )
 
 
 def _lgamma_near_zeros(x: Any) -> Any:
@@ -91,15 +97,18 @@ def _lgamma_near_zeros(x: Any) -> Any:
     return add(core, select(up, neg(log(x)), constant(x, 0)))
 
 
-_near_zeros = host_as(_lgamma_near_zeros)
+_near_zeros, _below = host_as(_lgamma_near_zeros), host_as(lgamma_below)
 
 
 def _lgamma_host(x: Any) -> Any:
     from scipy import special
 
-    # SciPy's is -inf at -inf, and around 1 and 2 it is accurate in absolute terms only.
+    # SciPy's is -inf at -inf, and around its zeros it is accurate in absolute terms only.
     y = replaced(special.gammaln(x), x == -np.inf, np.negative, x)
-    return y if x.dtype != np.float64 else replaced(y, (x > 0.5) & (x < 2), _near_zeros, x)
+    if x.dtype != np.float64:
+        return y
+    y = replaced(y, (x > 0.5) & (x < 2), _near_zeros, x)
+    return replaced(y, (x < -2) & (x != np.floor(x)), _below, x)
 
 
 lgamma_p = elementwise(
@@ -232,8 +241,7 @@ polygamma_p = elementwise(
 def lgamma(x: Any) -> Any:
     """Elementwise logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
-    Within 4 ulp for x > -2, and in float32 everywhere. In float64, where |gamma(x)| crosses 1 on the negative axis, the
-    error is small in absolute terms only.
+    Within 4 ulp everywhere, also around its zeros, of which there are two between each two poles below -2.
     """
     return apply(lgamma_p, x)
 
