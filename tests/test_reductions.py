@@ -58,6 +58,26 @@ def test_nothing_yet_in_a_logarithm_of_sums():
     np.testing.assert_allclose(pull(np.ones(4))[0], [0, 0, 1 + 1 / (1 + np.e), np.e / (1 + np.e)])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((512, 256), (0,)), ((1031, 65), (0,)), ((257, 258, 3), (0,)), ((257, 258, 3), (1,)), ((6, 70, 181), (0, 1))],
+)
+def test_sums_of_large_arrays_across_rows(shape, axes, dtype):
+    """Whether they are in memory or computed on the way, all have their own ways in compiled programs."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[(-1,) * len(shape)] = np.inf  # among the elements that are left when four are added at a time
+
+    def sums(x):
+        square = x * x - 1
+        return [lax.reduce_sum(each, axes) for each in (x, square, -square)]
+
+    square = x * x - 1
+    for out, each in zip(xform.jit(sums)(x), (x, square, -square), strict=True):
+        exact = each.astype(np.longdouble).sum(axes)
+        np.testing.assert_allclose(out, exact, rtol=0, atol=float(np.finfo(dtype).eps) * 3 * x.size**0.5)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_narrow_floats_are_accumulated_in_float32(dtype):
     x = np.full(3000, 1.0, dtype)
@@ -65,6 +85,9 @@ def test_narrow_floats_are_accumulated_in_float32(dtype):
     for f in (lambda x: lax.reduce_sum(x, (0,)), lambda x: lax.cumsum(x)[-1], lambda x: lax.dot(x, x)):
         assert np.asarray(f(x)) == exact
         assert np.asarray(xform.jit(f)(x)) == exact
+    many = np.random.default_rng(0).uniform(size=(1031, 65)).astype(dtype)  # added in parts
+    out = np.asarray(xform.jit(lambda x: lax.reduce_sum(x, (0,)))(many)).astype(np.float64)
+    np.testing.assert_allclose(out, many.astype(np.float64).sum(0), rtol=float(ml_dtypes.finfo(dtype).eps) * 0.501)
 
 
 def on_platform(platform, f, *args):

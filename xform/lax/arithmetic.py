@@ -288,7 +288,7 @@ def _lower_integer_safely(operation: str) -> Any:
 
     def lower(ctx: Context, x: Value, y: Value) -> Value:
         if not dtypes.issubdtype(x.dtype, np.integer):
-            return ctx.op(operation, [x, y], ctx.out)
+            return ctx.quotient(x, y, ctx.out) if operation == "divide" else ctx.op(operation, [x, y], ctx.out)
         shape, dtype, aval = x.shape, x.dtype, ctx.out
         by_zero = compare(ctx, y, ctx.full(shape, 0, dtype), "EQ")
         divisor = ctx.op("select", [by_zero, ctx.full(shape, 1, dtype), y], aval)

@@ -3,8 +3,10 @@
 May import: `lax.families`, `lax.conversion`, `lax.shapes`, the elementwise modules, `lax.cumulative`.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,19 +94,25 @@ def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.d
         return operation(ctx, a, b) if callable(operation) else ctx.op(operation, [a, b], a.aval)
 
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
-        out = ctx.out
+        dtype = ctx.out.dtype
         if operation in ("add", "multiply"):
             x = ctx.convert(x, accumulator(x.dtype))
-        step = combine
-        if ctx.takes_loops(x.aval):
-            if len(axes) == 1 and 1 < x.shape[axes[0]] <= SHORT_AXIS:
-                return ctx.convert(_unrolled(ctx, combine, x, axes[0]), out.dtype)
-            if operation == "add" and _is_for_loops(x.aval, axes):
+        return ctx.convert(reduced(ctx, x, axes), dtype)
+
+    def reduced(ctx: Context, x: Value, axes: tuple[int, ...]) -> Value:
+        step, takes_loops = combine, ctx.takes_loops(x.aval)
+        if takes_loops and len(axes) == 1 and 1 < x.shape[axes[0]] <= SHORT_AXIS:
+            return _unrolled(ctx, combine, x, axes[0])
+        if takes_loops and operation == "add" and _is_for_loops(x.aval, axes):
+            if x.negative_of is not None:  # what is subtracted in one place is often added in another
+                total = reduced(ctx, x.negative_of, axes)
+                return ctx.op("subtract", [ctx.full(total.shape, 0, total.dtype), total], total.aval)
+            if x.is_cheap and x.aval.size >= LARGE_SUM:
+                parts = _quarters(ctx, x, max(axes, key=lambda a: x.shape[a]))
+                return functools.reduce(partial(combine, ctx), [reduced(ctx, part, axes) for part in parts])
+            if not _collides(x.aval, axes):
                 step = _minus_negative
-                if x.negative_of is not None:  # what is subtracted in one place is often added in another
-                    total = lower(ctx, x.negative_of, axes=axes)
-                    return ctx.op("subtract", [ctx.full(total.shape, 0, total.dtype), total], total.aval)
-        return ctx.convert(_reduced(ctx, step, identity, x, axes), out.dtype)
+        return _reduced(ctx, step, identity, x, axes)
 
     return lower
 
@@ -123,18 +131,41 @@ def _reduced(ctx: Context, step: Callable[..., Value], identity: Callable[..., A
 # where a loop computes its operand on the way. In its maxima and minima of 4096 elements and more NaN is lost.
 
 
+def _slice(ctx: Context, x: Value, axis: int, first: int, end: int) -> Value:
+    start, limit = [0] * len(x.shape), list(x.shape)
+    start[axis], limit[axis] = first, end
+    out = x.aval.update(shape=tuple(b - a for a, b in zip(start, limit, strict=True)))
+    bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
+    return ctx.op("slice", [x], out, bounds)
+
+
 def _unrolled(ctx: Context, combine: Callable[..., Value], x: Value, axis: int) -> Value:
     """Combine the slices of a short axis, each in the place of a scalar."""
-    part, out = (x.aval.update(shape=(*x.shape[:axis], *n, *x.shape[axis + 1 :])) for n in ((1,), ()))
-    total = None
-    for k in range(x.shape[axis]):
-        start, limit = [0] * len(x.shape), list(x.shape)
-        start[axis], limit[axis] = k, k + 1
-        bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
-        this = ctx.op("reshape", [ctx.op("slice", [x], part, bounds)], out)
-        total = this if total is None else combine(ctx, total, this)
-    assert total is not None
-    return ctx.once(total)  # or else it is computed anew by each user, and the program grows
+    out = x.aval.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
+    parts = [ctx.op("reshape", [_slice(ctx, x, axis, k, k + 1)], out) for k in range(x.shape[axis])]
+    return ctx.once(functools.reduce(partial(combine, ctx), parts))  # or each user computes it anew: programs grow
+
+
+LARGE_SUM = 2**16  # elements, from which on a loop more is worth it
+
+
+def _quarters(ctx: Context, x: Value, axis: int) -> list[Value]:
+    """What has the same sum along an axis: four quarters added up, and up to three elements that are left.
+
+    XLA's loop over one result at a time would compute the operand in the order of the sum, across the rows of memory.
+    """
+    n = x.shape[axis] // 4
+    total, *others = [_slice(ctx, x, axis, k * n, (k + 1) * n) for k in range(4)]
+    for each in others:
+        total = ctx.op("add", [total, each], total.aval)
+    rest = [_slice(ctx, x, axis, 4 * n, x.shape[axis])] if x.shape[axis] % 4 else []
+    return [ctx.once(total), *rest]
+
+
+def _collides(x: ShapedArray, axes: tuple[int, ...]) -> bool:
+    """Whether XLA's loop down the columns of a matrix would meet the same lines of the cache again and again."""
+    row = math.prod(x.shape[1:]) * x.dtype.itemsize
+    return axes == (0,) and row % 2**11 == 0 and row <= 2**15
 
 
 def _is_for_loops(x: ShapedArray, axes: tuple[int, ...]) -> bool:
