@@ -321,3 +321,14 @@ def test_branches_keep_what_costs_least():
     found = xform.vmap(xform.grad(lambda p, a: f(p, a).sum(), 1))(lanes, batch)
     for p, b, g in zip(lanes, batch, found, strict=True):
         np.testing.assert_allclose(g, xform.grad(lambda a, p=p: f(p, a).sum())(b), rtol=1e-13)
+
+
+def test_prevent_cse_may_be_told_for_parts_of_the_arguments():
+    def barriers(prevent_cse):
+        f = xform.checkpoint(lambda d, x: xnp.sin(xnp.sin(d["a"] * x)), prevent_cse=prevent_cse)
+        g = xform.jit(xform.grad(f, 1))
+        assert float(g({"a": 2.0}, 3.0)) == pytest.approx(np.cos(np.sin(6.0)) * np.cos(6.0) * 2)
+        return g.lower({"a": 2.0}, 3.0).as_text().count("optimization_barrier")
+
+    assert barriers(True) == barriers(({"a": True}, False)) == barriers((False, True)) > 0
+    assert barriers(False) == barriers((False, {})) == barriers(({"a": False}, False)) == 0

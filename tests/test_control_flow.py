@@ -682,3 +682,22 @@ def test_platform_dependent():
         lax.platform_dependent(1.0)
     with pytest.raises(TypeError, match=r"(?s)platform_dependent: .* of cpu .* tpu .*f64\[\] against f32\[\]"):
         xform.jit(lambda x: lax.platform_dependent(x, cpu=sin, tpu=lambda x: convert_element_type(x, np.float32)))(0.5)
+
+
+def test_none_may_be_the_operand():
+    traced = lambda x: lax.cond(x > 0, lambda _: x, lambda _: -x, operand=None)  # noqa: E731
+    assert float(xform.jit(traced)(-3.0)) == 3 and float(traced(-3.0)) == 3 and float(xform.grad(traced)(-3.0)) == -1
+    chosen = xform.jit(
+        lambda i: lax.switch(i, [lambda none: 1.0 if none is None else 0.0, lambda _: 2.0], operand=None)
+    )
+    assert float(chosen(0)) == 1 and float(chosen(1)) == 2
+    assert lax.cond(True, lambda d: d["a"], lambda d: 0, operand={"a": 5}) == 5
+    with pytest.raises(TypeError, match="give operands by position, or one as operand=, not both"):
+        lax.cond(True, lambda *_: 1, lambda *_: 2, 3, operand=None)
+
+
+def test_unroll_is_a_bool_or_no_less_than_nothing():
+    for unroll in (True, False, 2):
+        assert float(lax.fori_loop(0, 5, lambda i, x: 2 * x, 1.0, unroll=unroll)) == 32
+    with pytest.raises(ValueError, match=r"lax.scan: unroll must be True, False, or a number of steps, got -1"):
+        lax.scan(lambda c, _: (c, None), 1.0, None, length=3, unroll=-1)

@@ -461,3 +461,15 @@ def test_rules_that_close_over_traced_values(kind):
     for differentiated in (xform.jit(xform.grad(f)), xform.grad(xform.jit(f))):
         with pytest.raises(NotImplementedError, match=f"custom_{kind} function .* closes over a value that is being"):
             differentiated(2.0, 3.0)
+
+
+def test_parameters_that_are_keywords_keep_their_defaults():
+    def scaled(x, *, factor=2.0):
+        return x * factor
+
+    f, g = xform.custom_jvp(scaled), xform.custom_vjp(scaled)
+    f.defjvp(lambda primals, tangents: (scaled(*primals), 10 * tangents[0]))
+    g.defvjp(lambda x: (scaled(x), None), lambda _, ct: (20 * ct,))
+    assert float(f(3.0)) == 6 and float(xform.grad(f)(3.0)) == 10 and float(xform.grad(g)(0.0)) == 20
+    with pytest.raises(TypeError, match="rules see positional arguments only, but factor can only be given by keyword"):
+        f(3.0, factor=3.0)

@@ -202,7 +202,7 @@ def test_jacobians(jacobian):
     close(tree_out, {"u": {"a": 2 * np.eye(3), "b": np.zeros(3)}, "v": ({"a": 3 * np.ones(3), "b": X.sum()},)})
     close(jacobian(lambda x: (x * x, x), has_aux=True)(X), (np.diag(2 * X), X))
     close(jacobian(lambda x: x * x)(np.zeros(0)), np.zeros((0, 0)))
-    with pytest.raises(TypeError, match="real float dtype, got i64"):
+    with pytest.raises(TypeError, match=r"(real float|float or complex) dtype, got i64"):
         jacobian(lambda x: x * 1.0)(3)
 
 
@@ -370,3 +370,23 @@ def test_numbers_that_are_not_kept():
     assert xform.tree.leaves(pullback) == []
     pullback.args_res = [5.0, 6.0]
     assert [float(ct) for ct in pullback(1.0)] == [6.0, 5.0]
+
+
+def test_jacobians_between_real_and_complex_numbers():
+    x, z = np.array([1.0, 2.0]), np.array([3 + 4j, 1 - 1j])
+    jacobian = np.diag(2 * x + 1j)  # of real directions
+    f = lambda x: x**2 + 1j * x  # noqa: E731
+    np.testing.assert_allclose(xform.jacfwd(f)(x), jacobian)
+    np.testing.assert_allclose(xform.jacfwd(f, chunk_size=1)(x), jacobian)
+    np.testing.assert_allclose(xform.jacfwd(f, sparsity=np.eye(2, dtype=bool))(x), jacobian)
+    np.testing.assert_allclose(xform.jacrev(xnp.abs)(z), np.diag(np.conj(z) / np.abs(z)))  # d/dx - i d/dy
+    with pytest.raises(TypeError, match="jacrev needs results of real float dtype, got c128"):
+        xform.jacrev(f)(x)
+    with pytest.raises(TypeError, match="jacfwd needs inputs of real float dtype, got c128"):
+        xform.jacfwd(xnp.abs)(z)
+
+
+@pytest.mark.parametrize("derivative", [xform.grad, xform.value_and_grad, xform.jacfwd, xform.jacrev, xform.hessian])
+def test_an_argument_is_differentiated_once(derivative):
+    with pytest.raises(ValueError, match=r"argument numbers must differ, got \(0, -2\)"):
+        derivative(lambda x, y: x * y, (0, -2))(3.0, 4.0)

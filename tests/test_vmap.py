@@ -145,3 +145,22 @@ def test_agrees_with_numpys_vectorize():
     plain = np.vectorize(lambda m, v: np.tanh(m @ v) * v.sum(), signature="(n,n),(n)->(n)")
     for g in (xform.vmap(f), xform.jit(xform.vmap(f)), xform.vmap(xform.jit(f))):
         np.testing.assert_allclose(np.asarray(g(matrices, vectors)), plain(matrices, vectors), rtol=1e-13)
+
+
+def test_results_that_are_not_mapped_may_be_summed():
+    def f(x):
+        return {"sum": 2.0 * x, "same": 3.0, "mapped": x}
+
+    axes = {"sum": None, "same": None, "mapped": 0}
+    for g in (xform.vmap(f, out_axes=axes, sum_match=True), xform.jit(xform.vmap(f, 0, axes, sum_match=True))):
+        found = g(np.arange(3.0))
+        assert float(found["sum"]) == 6 and float(found["same"]) == 3 and found["mapped"].tolist() == [0, 1, 2]
+    # the transpose of broadcasting
+    matrix = np.arange(6.0).reshape(3, 2)
+    assert xform.vmap(lambda row: row, 1, None, sum_match=True)(matrix).tolist() == [1, 5, 9]
+    with pytest.raises(ValueError, match="out_axes is None for a result"):
+        xform.vmap(f, out_axes=axes)(np.arange(3.0))
+
+
+def test_a_name_for_the_sharding_of_an_axis_changes_nothing():
+    assert xform.vmap(lambda x: 2 * x, spmd_axis_name="batch")(np.arange(3)).tolist() == [0, 2, 4]

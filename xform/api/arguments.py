@@ -40,7 +40,10 @@ def canonical_argnums(what: str, argnums: Any, n_args: int) -> tuple[int, ...]:
             raise ValueError(
                 f"{what}: argument number {i} is out of range for a call with {n_args} positional arguments"
             )
-    return tuple(i % n_args for i in numbers)
+    found = tuple(i % n_args for i in numbers)
+    if len(set(found)) < len(found):
+        raise ValueError(f"{what}: argument numbers must differ, got {numbers}")
+    return found
 
 
 def leaf_name(treedef: Any, i: int, has_kwargs: bool = True) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, leaf_name, name_of, signature_of
+from xform.core import tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
 from xform.core.errors import api_boundary
@@ -33,7 +34,7 @@ from xform.lax.custom_calls import innermost_trace
 def checkpoint(
     fun: Callable[..., Any],
     *,
-    prevent_cse: bool = True,
+    prevent_cse: Any = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
@@ -46,8 +47,9 @@ def checkpoint(
     Parameters
     ----------
     fun : function of pytrees of arrays
-    prevent_cse : bool
-        Keep the compiler from noticing, under `jit`, that the same is computed twice.
+    prevent_cse : bool, or a pytree of bools that is a prefix of the arguments
+        Keep the compiler from noticing, under `jit`, that the same is computed twice. If this is asked for some of the
+        arguments, it is done for all.
     policy : ``(primitive, *avals, **params) -> bool``, optional
         Which operations' results are kept nevertheless: one of `checkpoint_policies`, or your own. It is asked about
         the operations within calls and the bodies of `scan`, too, of which the results of all steps are kept.
@@ -100,7 +102,7 @@ def checkpoint(
             *leaves,
             jaxpr=closed,
             policy=policy or nothing_saveable,
-            barrier=bool(prevent_cse),
+            barrier=any(tree.leaves(prevent_cse)),
             differentiated=False,
         )
         return out_trees[0].unflatten(outs)

@@ -116,11 +116,12 @@ class Custom:
                 raise TypeError(f"{self.kind} function {self.name} has no signature: call it with positional arguments")
             return args
         bound = self._signature.bind(*args, **kwargs)
+        given = bound.kwargs
         bound.apply_defaults()
-        if bound.kwargs:
+        if given:
             raise TypeError(
                 f"{self.kind} function {self.name}: derivative rules see positional arguments only, but "
-                f"{', '.join(bound.kwargs)} can only be given by keyword"
+                f"{', '.join(given)} can only be given by keyword"
             )
         return bound.args
 

@@ -225,7 +225,7 @@ class custom_vjp(Custom):
         Examples
         --------
         >>> import xform, xform.numpy as xnp
-        >>> f = xform.custom_vjp(xnp.sin)
+        >>> f = xform.custom_vjp(lambda x: xnp.sin(x))
         >>> f.defremat(lambda x: (xnp.sin(x), xnp.cos(x)),
         ...            lambda cos_x, x: (xnp.sin(x), cos_x),
         ...            lambda cos_x, ct: (ct * cos_x,))

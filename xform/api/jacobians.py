@@ -33,17 +33,20 @@ def _basis(leaves: Sequence[Any]) -> list[Any]:
     return out
 
 
-def _check_jacobian_dtypes(name: str, leaves: Sequence[Any], holomorphic: bool, allow_int: bool, out: bool) -> None:
+def _check_jacobian_dtypes(
+    name: str, leaves: Sequence[Any], holomorphic: bool, what: str, complex_too: bool = False, allow_int: bool = False
+) -> None:
+    """TypeError unless inputs or results are of dtypes that have the derivatives which are asked for."""
     for x in leaves:
         aval = get_aval(x)
         complex_ = dtypes.issubdtype(aval.dtype, np.complexfloating)
         real = dtypes.issubdtype(aval.dtype, np.floating)
-        what = "results" if out else "inputs"
         if holomorphic and not complex_:
             raise TypeError(f"{name} with holomorphic=True needs complex {what}, got {aval.str_short()}")
-        if not holomorphic and not real and not (allow_int and not complex_):
+        if not holomorphic and not real and not (complex_too if complex_ else allow_int):
             hint = "; for analytic functions say holomorphic=True" if complex_ else ""
-            raise TypeError(f"{name} needs {what} of real float dtype, got {aval.str_short()}{hint}")
+            kind = "float or complex" if complex_too else "real float"
+            raise TypeError(f"{name} needs {what} of {kind} dtype, got {aval.str_short()}{hint}")
 
 
 def jacfwd(
@@ -65,7 +68,7 @@ def jacfwd(
     has_aux : bool
         Whether `fun` returns a pair of its result and auxiliary data; then so does the Jacobian.
     holomorphic : bool
-        Whether `fun` is complex analytic.
+        Whether `fun` is complex analytic. Else inputs are real, and results real or complex.
     chunk_size : int, optional
         How many columns to compute at once; fewer need less memory. By default all.
     sparsity : boolean matrix, dense or of `scipy.sparse`, optional
@@ -91,7 +94,7 @@ def jacfwd(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         f, chosen = _partial(fun, argnums, args, kwargs, "jacfwd")
         leaves, treedef = flat_arrays("jacfwd", chosen)
-        _check_jacobian_dtypes("jacfwd", leaves, holomorphic, False, False)
+        _check_jacobian_dtypes("jacfwd", leaves, holomorphic, "inputs")
         chosen = treedef.unflatten(leaves)
 
         if chunk_size is None and sparsity is None:
@@ -114,7 +117,7 @@ def jacfwd(
                 False,
             )
             columns = out_tree.unflatten(found)
-        _check_jacobian_dtypes("jacfwd", tree.leaves(out), holomorphic, False, True)
+        _check_jacobian_dtypes("jacfwd", tree.leaves(out), holomorphic, "results", complex_too=True)
         result = tree.map(lambda c: _split_inputs(c, leaves, treedef), columns)
         return (result, aux[0]) if has_aux else result
 
@@ -134,7 +137,8 @@ def jacrev(
     """The Jacobian of `fun`, row by row in reverse mode: best for wide Jacobians.
 
     Parameters and result are those of `jacfwd`, for rows instead of columns; with `allow_int` integer arguments have
-    derivatives, which are zeros of dtype float0.
+    derivatives, which are zeros of dtype float0. Without `holomorphic` results are real, and inputs real or complex;
+    the derivative by x + iy is d/dx - i d/dy, as that of `grad`.
 
     Examples
     --------
@@ -149,10 +153,10 @@ def jacrev(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         f, chosen = _partial(fun, argnums, args, kwargs, "jacrev")
         leaves, treedef = flat_arrays("jacrev", chosen)
-        _check_jacobian_dtypes("jacrev", leaves, holomorphic, allow_int, False)
+        _check_jacobian_dtypes("jacrev", leaves, holomorphic, "inputs", complex_too=True, allow_int=allow_int)
         out, pullback, *aux = vjp(f, treedef.unflatten(leaves), has_aux=has_aux)
         outs, out_tree = tree.flatten(out)
-        _check_jacobian_dtypes("jacrev", outs, holomorphic, False, True)
+        _check_jacobian_dtypes("jacrev", outs, holomorphic, "results")
         pull = lambda *cts: tree.leaves(pullback(out_tree.unflatten(cts)))  # noqa: E731
         rows = _derivatives("jacrev", pull, outs, leaves, chunk_size, sparsity, True)
         # For each input an array whose leading axis is all results; split it by result, and put results outside.

@@ -1,6 +1,6 @@
 """`vmap`.
 
-May import: `api.arguments`, `interpreters.batching`.
+May import: `api.arguments`, `interpreters.batching`, `lax.reductions`.
 """
 
 import functools
@@ -14,6 +14,7 @@ from xform.core import dtypes, tree
 from xform.core.array import Array, get_aval
 from xform.core.errors import api_boundary
 from xform.interpreters import batching
+from xform.lax.reductions import reduce_sum
 
 _KEY_DATA = np.dtype("uint32")
 
@@ -25,6 +26,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    sum_match: bool = False,
 ) -> Callable[..., Any]:
     """Map a function over axes of its arguments, by making every operation work on larger arrays.
 
@@ -39,6 +41,10 @@ def vmap(
         A name for the axis, for collectives such as `lax.psum`.
     axis_size : int, optional
         Its length, if no argument is mapped.
+    spmd_axis_name : hashable, optional
+        Accepted for JAX's sake: it would name the axis for constraints of sharding, which there are none of.
+    sum_match : bool
+        Sum results for which `out_axes` is None over the mapped axis, if they depend on it, instead of raising.
 
     Examples
     --------
@@ -52,8 +58,6 @@ def vmap(
         in_axes = tuple(in_axes)
     if isinstance(in_axes, bool) or not isinstance(in_axes, int | tuple | type(None)):
         raise TypeError(f"vmap: in_axes must be an int, None, or a tuple with one entry per argument, got {in_axes!r}")
-    if spmd_axis_name is not None:
-        raise NotImplementedError("vmap: spmd_axis_name is not supported yet")
 
     @functools.wraps(fun)
     @api_boundary
@@ -80,7 +84,8 @@ def vmap(
 
         outs, out_dims = batching.batch(flat, leaves, dims, size, axis_name)
         out_tree, targets = found
-        return out_tree.unflatten([_place(fun, o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=True)])
+        placed = [_place(fun, o, d, t, size, sum_match) for o, d, t in zip(outs, out_dims, targets, strict=True)]
+        return out_tree.unflatten(placed)
 
     return mapped
 
@@ -131,9 +136,11 @@ def mapped_axes(
     return dims, next(iter(sizes))
 
 
-def _place(fun: Any, x: Any, dim: int | None, target: Any, size: int) -> Any:
+def _place(fun: Any, x: Any, dim: int | None, target: Any, size: int, sum_match: bool) -> Any:
     """Bring the mapped axis of a result to where out_axes wants it."""
     if target is None:
+        if dim is not None and sum_match:
+            return reduce_sum(x, (dim,))
         if dim is not None:
             raise ValueError(
                 f"vmap of {name_of(fun)}: out_axes is None for a result of {get_aval(x).str_short()} that depends "

@@ -32,6 +32,7 @@ from xform.lax.reductions import reduce_or_p
 from xform.lax.shapes import broadcast_in_dim
 
 Branches = tuple[ClosedJaxpr, ...]
+MISSING: Any = object()  # in place of an argument for which None is a value
 
 
 def _host(index: Any, *operands: Any, branches: Branches) -> Sequence[Any]:
@@ -294,7 +295,7 @@ cond_p.dce = _dce
 
 
 @api_boundary
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = None) -> Any:
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = MISSING) -> Any:
     """Apply one of several functions: ``branches[clip(index, 0, len(branches) - 1)](*operands)``.
 
     With a known index only that branch runs. Traced, the branches must return the same structure and types.
@@ -306,6 +307,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     index : integer scalar
     branches : sequence of functions of the operands
     *operands : pytrees of arrays
+    operand : pytree of arrays, optional
+        The only operand, by name.
 
     Examples
     --------
@@ -313,8 +316,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     >>> lax.switch(2, [lambda x: x, lambda x: -x, lambda x: 10 * x], 3.0)
     30.0
     """
-    if operand is not None:
-        operands = (*operands, operand)
+    operands = _with_operand(operands, operand)
     branches = list(branches)
     if not branches or not all(map(callable, branches)):
         raise TypeError(f"lax.switch: branches must be a non-empty sequence of functions, got {branches!r}")
@@ -331,7 +333,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 @api_boundary
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = None,
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = MISSING,
          linear: Any = None) -> Any:  # fmt: skip
     """Apply ``true_fun(*operands)`` or ``false_fun(*operands)``.
 
@@ -343,6 +345,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     pred : boolean or numeric scalar
     true_fun, false_fun : functions of the operands
     *operands : pytrees of arrays
+    operand : pytree of arrays, optional
+        The only operand, by name.
 
     Examples
     --------
@@ -351,8 +355,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> float(f(-3.0))
     3.0
     """
-    if operand is not None:
-        operands = (*operands, operand)
+    operands = _with_operand(operands, operand)
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: the arguments are (pred, true_fun, false_fun, *operands), with two functions")
     aval = get_aval(pred)
@@ -362,6 +365,14 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         return (true_fun if pred else false_fun)(*operands)
     index = convert(convert(pred, np.dtype(bool)), np.dtype(np.int32))
     return bind_branches("cond", ["false_fun", "true_fun"], index, [false_fun, true_fun], operands)
+
+
+def _with_operand(operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is MISSING:
+        return operands
+    if operands:
+        raise TypeError("lax.cond, lax.switch: give operands by position, or one as operand=, not both")
+    return (operand,)
 
 
 def bind_branches(

@@ -512,7 +512,9 @@ def _unroll(unroll: int | bool, length: int) -> int:
     """A number of steps per iteration that divides the length, at most the one asked for."""
     if unroll is True:
         return max(1, length)
-    unroll = max(1, min(operator.index(unroll), length))
+    if (unroll := operator.index(unroll)) < 0:
+        raise ValueError(f"lax.scan: unroll must be True, False, or a number of steps, got {unroll}")
+    unroll = max(1, min(unroll, length))
     while length % unroll:
         unroll -= 1
     return unroll

@@ -400,7 +400,7 @@ def fori_loop(
     body_fun: Callable[[Any, Any], Any],
     init_val: Any,
     *,
-    unroll: int | None = None,
+    unroll: int | bool | None = None,
     checkpoints: int | None = None,
     max_steps: int | None = None,
 ) -> Any:
@@ -414,8 +414,8 @@ def fori_loop(
     lower, upper : integer scalars
     body_fun : function of the index and the carry to a new carry of the same structure, shapes and dtypes
     init_val : pytree of arrays
-    unroll : int, optional
-        Steps per iteration of the compiled loop, for known bounds.
+    unroll : int or bool, optional
+        Steps per iteration of the compiled loop, for known bounds; True: all.
     checkpoints : int, optional
         Most carries that reverse mode saves at a time, as in `while_loop`. If given, the loop is a `while_loop` also
         with known bounds: less memory, more computation.
