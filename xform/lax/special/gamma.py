@@ -167,7 +167,7 @@ def log_minus_digamma(a: Any) -> Any:
     z = max(a, _STIRLING_FROM)
     w = div(1.0, square(z))
     far = add(div(0.5, z), mul(w, evaluate(tables.DIGAMMA_TAIL, w)))
-    return select(gt(a, _STIRLING_FROM), far, sub(log(a), digamma(a)))
+    return select(gt(a, _STIRLING_FROM), far, sub(log(a), digamma_of_positive_p.bind(a)))
 
 
 _digamma_near, _digamma_far = host_as(digamma_near), host_as(digamma_far)
@@ -184,13 +184,15 @@ def _digamma_host(x: Any) -> Any:
     return replaced(y, (x < DIGAMMA_FAR) & inner, _digamma_far, x)
 
 
-digamma_p = elementwise(
-    "digamma",
-    _digamma_host,
-    accepts="float",
-    jvp=lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
-    lower=lower_as(_digamma_lowered),
-    widen=True,
+_digamma_rules: dict[str, Any] = {
+    "accepts": "float",
+    "jvp": lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
+    "widen": True,
+}
+digamma_p = elementwise("digamma", _digamma_host, lower=lower_as(_digamma_lowered), **_digamma_rules)
+# For formulas, so that they don't compile what negative numbers take.
+digamma_of_positive_p = elementwise(
+    "digamma_of_positive", _digamma_host, lower=lower_as(in_float64(_digamma)), **_digamma_rules
 )
 
 

@@ -51,7 +51,7 @@ def _divided(coefficients: tuple[float, ...], x: Any, y: Any) -> tuple[Any, Any]
 
 
 def _inverses(b: Any, d: Any) -> tuple[Any, Any, Any]:
-    """1 / b, 1 / (b - d), log(b / (b - d)) / 2, for |d| < b / 10. One division: XLA makes a loop of its own for each."""
+    """1 / b, 1 / (b - d), log(b / (b - d)) / 2, for |d| < b / 10. One division, as XLA makes a loop for each."""
     b_d, twice = sub(b, d), sub(add(b, b), d)
     inverse = div(1.0, mul(mul(b, b_d), twice))
     s = mul(mul(inverse, d), mul(b, b_d))
