@@ -124,6 +124,7 @@ def rows(quick: bool) -> Iterator[Row]:
         (LARGE, ("xform", "NumPy"), STATEMENTS),
     ):
         namespaces = {name: namespace(library(name).numpy, size) for name in names}
+        share_memory(namespaces["xform"], namespaces["NumPy"])
         what = f"numpy, {size:,} elements"
         group = []
         for statement in statements:
@@ -147,3 +148,12 @@ def namespace(np: Any, size: int) -> dict[str, Any]:
         "i": rng.permutation(size), "k": rng.integers(0, 10, size), "mask": mask < 0.5, "other": other < 0.5,
     }  # fmt: skip
     return {"np": np, "n": size} | {name: np.array(value) for name, value in arrays.items()}
+
+
+def share_memory(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Put views of our arrays in the place of NumPy's: whether the pages of memory are large ones decides some rows."""
+    import numpy
+
+    for name, value in theirs.items():
+        if isinstance(value, numpy.ndarray):
+            theirs[name] = numpy.asarray(ours[name])

@@ -273,7 +273,7 @@ def test_floats_become_integers_by_truncation_and_saturate(old, new):
     wide = x.astype(np.float64)
     exact = [0 if np.isnan(v) else int(np.clip(v, -1e30, 1e30)) for v in wide]
     expected = np.array([min(max(v, int(info.min)), int(info.max)) for v in exact], new)
-    for n in (1, 5, 100):
+    for n in (1, 5, 100, 1000):
         for value, wanted in zip(x, expected, strict=True):
             among = np.zeros(n, old)
             among[-1] = value
@@ -316,6 +316,8 @@ def test_integer_division_and_high_products_are_exact(dtype):
     for function, wanted in zip((lax.div, lax.rem, lax.mulhi), expected, strict=True):
         np.testing.assert_array_equal(function(np.tile(x, 2)[::2], np.tile(y, 2)[::2]), np.tile(wanted, 2)[::2])
         assert function(x[-1], y[-1]) == wanted[-1]
+        with small_programs("xla"):
+            np.testing.assert_array_equal(xform.jit(function)(x, y), wanted)
 
 
 def test_python_scalars_take_the_dtype_beside_them():

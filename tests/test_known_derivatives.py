@@ -141,3 +141,13 @@ def test_linearized_once(monkeypatch):
     xform.jit(xform.grad(f))(at)
     xform.jit(lambda a: xform.grad(f)(a) + 1)(at)
     assert len(entered) == 3
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, xform.jit])
+@pytest.mark.parametrize("function", [xnp.logaddexp, xnp.logaddexp2])
+def test_logaddexp_has_shares_that_sum_to_one(function, jit):
+    # f(x + c, y + c) = f(x, y) + c, also where both are the same infinity
+    pairs = np.array([(-np.inf, -np.inf), (np.inf, np.inf), (-np.inf, 2.0), (np.inf, -np.inf), (1.0, 1.0)])
+    slopes = jit(xform.grad(lambda x, y: function(x, y).sum(), (0, 1)))(*pairs.T)
+    assert slopes[0].tolist() == [0.5, 0.5, 0, 1, 0.5] and slopes[1].tolist() == [0.5, 0.5, 1, 0, 0.5]
+    assert function(*pairs.T)[:4].tolist() == [-np.inf, np.inf, 2, np.inf]

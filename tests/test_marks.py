@@ -27,6 +27,11 @@ CASES = {
     "an infinite factor": (lambda a: xnp.where(a < 0, a * np.inf, a).sum(), x, [1, 1, 1]),
     "an element's infinite factor": (lambda a: xnp.where(x > 0, a.at[0].multiply(np.inf), a).sum(), x, [1, 1, 1]),
     "infinite factors": (lambda a: xnp.where(x > 0, a.at[[0, 1, 0]].multiply([np.inf, 2, 0]), 0).sum(), x, [0, 2, 1]),
+    "cumulative products": (
+        lambda a: xnp.where(x < 2, xnp.cumprod(a * np.array([1, 1, np.inf])), 0).sum(),
+        x,
+        [2, 0, 0],
+    ),
     "a root mean square": (lambda a: xnp.sqrt((a**2).mean()), zeros, zeros),
     "a root of a multiple": (lambda a: xnp.sqrt(0.5 * (a * a).sum()), zeros, zeros),
     "a power of a quotient": (lambda a: ((a**2).sum() / 2) ** 0.5, zeros, zeros),

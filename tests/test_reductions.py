@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import xform
+from tests.ops.record import as_dtype
 from xform import lax
 from xform.core.array import own
+from xform.core.config import small_programs
 from xform.interpreters import execution
 from xform.interpreters.lowering import lower_module
 
@@ -56,6 +58,26 @@ def test_nothing_yet_in_a_logarithm_of_sums():
     np.testing.assert_allclose(pull(np.ones(4))[0], [0, 0, 1 + 1 / (1 + np.e), np.e / (1 + np.e)])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((512, 256), (0,)), ((1031, 65), (0,)), ((257, 258, 3), (0,)), ((257, 258, 3), (1,)), ((6, 70, 181), (0, 1))],
+)
+def test_sums_of_large_arrays_across_rows(shape, axes, dtype):
+    """Whether they are in memory or computed on the way, all have their own ways in compiled programs."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x[(-1,) * len(shape)] = np.inf  # among the elements that are left when four are added at a time
+
+    def sums(x):
+        square = x * x - 1
+        return [lax.reduce_sum(each, axes) for each in (x, square, -square)]
+
+    square = x * x - 1
+    for out, each in zip(xform.jit(sums)(x), (x, square, -square), strict=True):
+        exact = each.astype(np.longdouble).sum(axes)
+        np.testing.assert_allclose(out, exact, rtol=0, atol=float(np.finfo(dtype).eps) * 3 * x.size**0.5)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_narrow_floats_are_accumulated_in_float32(dtype):
     x = np.full(3000, 1.0, dtype)
@@ -63,6 +85,9 @@ def test_narrow_floats_are_accumulated_in_float32(dtype):
     for f in (lambda x: lax.reduce_sum(x, (0,)), lambda x: lax.cumsum(x)[-1], lambda x: lax.dot(x, x)):
         assert np.asarray(f(x)) == exact
         assert np.asarray(xform.jit(f)(x)) == exact
+    many = np.random.default_rng(0).uniform(size=(1031, 65)).astype(dtype)  # added in parts
+    out = np.asarray(xform.jit(lambda x: lax.reduce_sum(x, (0,)))(many)).astype(np.float64)
+    np.testing.assert_allclose(out, many.astype(np.float64).sum(0), rtol=float(ml_dtypes.finfo(dtype).eps) * 0.501)
 
 
 def on_platform(platform, f, *args):
@@ -139,6 +164,58 @@ def test_sorting_of_long_arrays(dtype, rng):
         np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 0))(x), np.sort(x, 0))
         np.testing.assert_array_equal(jit(lambda x: lax.sort_key_val(x, index, 0))(x)[1], order)
         np.testing.assert_array_equal(jit(lambda x: lax.top_k(x, 9, axis=0))(x)[1], descending)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("n", [9 * 1024, 10_000])
+def test_the_largest_of_many(dtype, n, rng):
+    """The host looks for them in blocks: with many equal ones in each, with NaN, and behind the last block."""
+    for values in (3, 2000):
+        x = (rng.integers(0, values, n) - values // 2).astype(dtype)
+        if dtype == "float32":
+            x[rng.integers(0, n, 5)] = np.nan
+            x[x == 0] *= rng.choice([-1, 1], np.count_nonzero(x == 0))
+        x[-1] = np.max(x)
+        values, places = lax.top_k(x, 8)
+        expected = n - 1 - np.argsort(x[::-1], kind="stable")[::-1][:8]
+        np.testing.assert_array_equal(places, expected)
+        np.testing.assert_array_equal(values, x[expected])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape, axes", [((4097,), (0,)), ((8192,), (0,)), ((64, 97), (1,)), ((64, 96), (0,))])
+@pytest.mark.parametrize("more", [False, True])
+def test_extremes_of_large_arrays_with_nan(dtype, shape, axes, more, rng):
+    """XLA's library on CPU ignores NaN: first, last and in between; with infinities; among several axes."""
+    if more:
+        shape, axes = (3, *shape, 8), (*axes, len(shape) + 1)
+    x = rng.standard_normal(shape).astype(as_dtype(dtype))
+    flat = x.reshape(-1)
+    flat[rng.integers(0, x.size, 3)], flat[rng.integers(0, x.size, 3)] = np.inf, -np.inf
+    flat[[0, x.size // 3, -1]] = np.nan
+    with small_programs("xla"):
+        for name in ("max", "min"):
+            extreme = xform.jit(lambda x, name=name: getattr(lax, f"reduce_{name}")(x, axes))
+            expected = getattr(np, name)(x.astype(float), axes)
+            np.testing.assert_array_equal(np.asarray(extreme(x)).astype(float), expected)
+            assert np.isinf(np.asarray(extreme(np.full(x.shape, np.inf, x.dtype))).astype(float)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("shape, axis", [((2**15,), 0), ((2**15 + 1,), 0), ((3, 263, 50), 1), ((130, 257), 1)])
+def test_first_extremes_along_long_axes(dtype, shape, axis, rng):
+    """XLA looks for the block first: equal ones in several blocks, some in the last one alone, NaN and infinities."""
+    several = rng.integers(-9, 9, shape).astype(dtype)
+    single = np.zeros(shape, dtype)
+    np.moveaxis(single, axis, 0)[-1] = rng.choice([-1, 1], np.moveaxis(single, axis, 0)[-1].shape)
+    missing = several.copy()
+    missing[rng.random(shape) < 1e-3] = np.nan
+    for x in (several, single, missing, np.full(shape, -np.inf, dtype), np.full(shape, np.nan, dtype)):
+        for name in ("argmax", "argmin"):
+            expected = getattr(np, name)(x, axis)
+            with small_programs("xla"):
+                got = xform.jit(lambda x, name=name: getattr(lax, name)(x, axis, np.uint32))(x)
+            np.testing.assert_array_equal(got, expected, err_msg=name)
 
 
 @pytest.mark.parametrize("each", [1, 2, 3, 5, 2500])

@@ -497,3 +497,14 @@ def test_tangents_that_are_mapped_can_be_transposed():
     difference = (slope(1 + 1e-5, 3) - slope(1 - 1e-5, 3)) / 1e-5
     for g in (xform.grad(linearized), xform.jit(xform.grad(linearized))):
         np.testing.assert_allclose(g(1.0), difference, rtol=1e-8)
+
+
+@pytest.mark.parametrize("order", ["forward over reverse", "reverse over reverse"])
+def test_conditions_may_depend_on_what_is_differentiated(order):
+    def power(x):  # x[1] ** 7
+        return lax.while_loop(lambda c: c < 10 * x[0], lambda c: c * x[1], x[1])
+
+    outer = xform.jacfwd if order == "forward over reverse" else xform.jacrev
+    for f in (power, lambda x: lax.while_loop(lambda c: c < x[0], lambda c: power(x) + 0 * c, x[1] * 0)):
+        hessian = xform.jit(outer(xform.grad(f)))(np.array([1.2, 1.5]))
+        np.testing.assert_allclose(hessian, [[0, 0], [0, 42 * 1.5**5]])

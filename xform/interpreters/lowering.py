@@ -88,7 +88,7 @@ def element_type(dtype: Any) -> str:
 class Value:
     """The result of an operation in the text: its name and type."""
 
-    __slots__ = ("array", "aval", "is_cheap", "name", "negative_of", "scalar")
+    __slots__ = ("array", "aval", "is_cheap", "is_root", "name", "negative_of", "scalar")
 
     def __init__(self, name: str, aval: ShapedArray, is_cheap: bool = False):
         self.name, self.aval = name, aval
@@ -96,6 +96,7 @@ class Value:
         self.array: np.ndarray | None = None  # which this is, a constant
         self.negative_of: Value | None = None
         self.is_cheap = is_cheap  # so that XLA computes it anew in each loop, and for each element, that uses it
+        self.is_root = False  # a square root
 
     @property
     def type(self) -> str:
@@ -239,6 +240,8 @@ class Context:
             results[0].is_cheap = True
             if name == "stablehlo.negate":
                 results[0].negative_of = operands[0]
+        elif name == "stablehlo.sqrt":
+            results[0].is_root = True
         left = ", ".join([r.name for r in results]) + " = " if results else ""
         region = f" ({', '.join(regions)})" if regions else ""
         attrs = f" {{{attributes}}}" if attributes else ""
@@ -303,6 +306,12 @@ class Context:
     def once(self, x: Value) -> Value:
         """The same floats, computed once: XLA takes a division for too expensive to be done again by each user."""
         return self.op("divide", [x, self.opaque_one(x)], x.aval)
+
+    def quotient(self, x: Value, y: Value, out: ShapedArray) -> Value:
+        """``x / y``: where `y` is a square root, XLA would take the reciprocal root, and knows no vectors for that."""
+        if y.is_root and self.takes_loops(y.aval):
+            y = self.op("multiply", [y, self.opaque_one(y)], y.aval)
+        return self.op("divide", [x, y], out)
 
     def workspace(self, k: int) -> Value | None:
         """Memory of any content for the result `k` of the equation being lowered, which must write all of it.

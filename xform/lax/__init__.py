@@ -6,6 +6,7 @@ May import: `xform.interpreters`, `xform.core`.
 from xform.core.dtypes import dtype
 from xform.lax import costs, linalg, sparsity
 from xform.lax.accuracy import AccuracyMode, Tolerance
+from xform.lax.arg_extremes import argmax, argmin
 from xform.lax.arithmetic import abs, add, complex, conj, div, imag, mul, neg, real, rem, sign, sub
 from xform.lax.barriers import composite, dce_sink, optimization_barrier
 from xform.lax.bit_generator import RandomAlgorithm, rng_bit_generator
@@ -80,8 +81,6 @@ from xform.lax.primitives import *  # noqa: F403
 from xform.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
 from xform.lax.ragged_exchange import ragged_all_to_all
 from xform.lax.reductions import (
-    argmax,
-    argmin,
     reduce,
     reduce_and,
     reduce_max,

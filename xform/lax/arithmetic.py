@@ -267,6 +267,19 @@ def _rem_host(x: Any, y: Any) -> Any:
     return np.where(y == 0, x, np.fmod(x, y)) if out is None else out
 
 
+def _by_moduli(ctx: Context, operation: str, x: Value, y: Value) -> Value:
+    """Division of moduli, and the sign: LLVM divides small numbers as such, and branches where they aren't.
+
+    Of negative numbers none is small, and random signs are branches that the processor can't predict.
+    """
+    aval = x.aval
+    moduli = [ctx.convert(ctx.op("abs", [v], aval), np.dtype(np.uint64)) for v in (x, y)]
+    out = ctx.convert(ctx.op(operation, moduli, moduli[0].aval), aval.dtype)
+    sign = x if operation == "remainder" else ctx.op("xor", [x, y], aval)
+    negative = compare(ctx, sign, ctx.full(aval.shape, 0, aval.dtype), "LT")
+    return ctx.op("select", [negative, ctx.op("negate", [out], aval), out], aval)
+
+
 def _lower_integer_safely(operation: str) -> Any:
     """Integer division with divisors that are zero taken out.
 
@@ -275,10 +288,12 @@ def _lower_integer_safely(operation: str) -> Any:
 
     def lower(ctx: Context, x: Value, y: Value) -> Value:
         if not dtypes.issubdtype(x.dtype, np.integer):
-            return ctx.op(operation, [x, y], ctx.out)
+            return ctx.quotient(x, y, ctx.out) if operation == "divide" else ctx.op(operation, [x, y], ctx.out)
         shape, dtype, aval = x.shape, x.dtype, ctx.out
         by_zero = compare(ctx, y, ctx.full(shape, 0, dtype), "EQ")
-        out = ctx.op(operation, [x, ctx.op("select", [by_zero, ctx.full(shape, 1, dtype), y], aval)], aval)
+        divisor = ctx.op("select", [by_zero, ctx.full(shape, 1, dtype), y], aval)
+        is_slow = dtype == np.int64 and (y.scalar or y).array is None
+        out = _by_moduli(ctx, operation, x, divisor) if is_slow else ctx.op(operation, [x, divisor], aval)
         if operation == "remainder":
             return ctx.op("select", [by_zero, x, out], aval)
         ones = -1 if dtypes.issubdtype(dtype, np.signedinteger) else int(dtypes.iinfo(dtype).max)

@@ -55,12 +55,23 @@ def _saturating(x: Any, dtype: np.dtype) -> Any:
             pass
     info = dtypes.iinfo(dtype)
     low, high = float(info.min), float(info.max)
-    if not x.size or low < x.min() <= x.max() < high:  # false if there is a NaN
+    if not x.size or _is_within(x, low, high):
         return x.astype(dtype)
     x = x.astype(np.float64)
     inside = np.where((x > low) & (x < high), x, 0.0)
     out = inside.astype(np.uint64 if info.min == 0 else np.int64).astype(dtype)
     return np.where(x >= high, np.asarray(info.max, dtype), np.where(x <= low, np.asarray(info.min, dtype), out))
+
+
+def _is_within(x: Any, low: float, high: float) -> bool:
+    """Whether there is no number out of bounds, and no NaN.
+
+    By their bits, floats without a sign are in order, and those with one come behind them.
+    """
+    if x.size < 1000 or x.dtype.itemsize == 1:  # some of the narrow types have no sign
+        return low - 1 < x.min() <= x.max() < high
+    last = x.view(f"u{x.dtype.itemsize}").max().view(x.dtype)
+    return low - 1 < last < high and (last > 0 or x.max() < high)
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from xform.interpreters.lowering import SHORT_AXIS, lower_as
 from xform.interpreters.tangents import Zero, add_tangents, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import add_p, complex_p, div_p, imag_p, mul_p, neg_p, real_p, sub_p, sum_of_products
-from xform.lax.comparison import eq_p, lt_p, select_n_p
+from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
 from xform.lax.control_flow.common import as_arrays
 from xform.lax.control_flow.scan import scan
 from xform.lax.conversion import convert
@@ -279,6 +279,15 @@ def _recurrence_transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) 
     return [None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)]
 
 
+def _recurrence_transpose_marked(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
+    """Zero as long as all cotangents are, whatever the coefficients."""
+    order: dict[str, Any] = dict(axis=axis, reverse=not reverse)
+    zero = np.zeros((), get_aval(ct).dtype)[()]
+    met = cummax_p.bind(convert(ne_p.bind(ct, zero), np.dtype(np.int32)), **order)
+    following = select_n_p.bind(eq_p.bind(shift(met, **order, fill=0), np.int32(0)), shift(a, **order, fill=0), zero)
+    return [None, linear_recurrence_p.bind(following, ct, **order)]
+
+
 def _recurrence_batch(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *, axis: int, reverse: bool) -> Any:
     d = next(d for d in dims if d is not None)
     args = [batching.move_to(x, dim, trace.size, d) for x, dim in zip(args, dims, strict=True)]
@@ -312,6 +321,7 @@ linear_recurrence_p.host = _recurrence_host
 linear_recurrence_p.jvp = _recurrence_jvp
 linear_recurrence_p.jet = implicit(linear_recurrence_p, 0, 1, _recurrence_product)
 linear_recurrence_p.transpose = _recurrence_transpose
+linear_recurrence_p.transpose_marked = _recurrence_transpose_marked
 linear_recurrence_p.batch = _recurrence_batch
 linear_recurrence_p.lower = lambda ctx, a, b, **params: _recurrence_lower(
     ctx, _clear_first(ctx, a, **params), b, **params

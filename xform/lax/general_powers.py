@@ -61,13 +61,18 @@ def _pow_host(x: Any, y: Any) -> Any:
 
 # XLA makes multiplications, divisions and roots of powers with these constant exponents.
 _EASY_EXPONENTS = (-2, -1, -0.5, 0, 0.5, 1, 2, 3)
+# Powers that are products and quotients with a root on CPU, in an eighth of the time.
+_HALVES = (-1.5, -0.5, 1.5)
 
 
 def _pow_lower(ctx: Context, x: Value, y: Value) -> Value:
     if not KINDS["inexact"](x.dtype):
         return _integer_power(ctx, x, y)
     y = ctx.convert(y, x.dtype)
-    out = ctx.op("power", [x, y], ctx.out) if ctx.scalar_of(y) in _EASY_EXPONENTS else _power(ctx, x, y)
+    exponent = ctx.scalar_of(y)
+    if exponent in _HALVES and ctx.takes_loops(x.aval):
+        return _with_root(ctx, x, exponent)
+    out = ctx.op("power", [x, y], ctx.out) if exponent in _EASY_EXPONENTS else _power(ctx, x, y)
     if not KINDS["complex"](x.dtype):
         return out
     # XLA multiplies the logarithm of 0 by the exponent, which is NaN if that is not real.
@@ -81,6 +86,18 @@ def _pow_lower(ctx: Context, x: Value, y: Value) -> Value:
 
 
 _power = vectorized("pow", "power")
+
+
+def _with_root(ctx: Context, x: Value, exponent: float) -> Value:
+    aval = ctx.out
+    # As the power has it, minus zero is zero and minus infinity is infinity.
+    edges = [compare(ctx, x, ctx.full(x.shape, edge, x.dtype), "EQ") for edge in (0, -np.inf)]
+    x = ctx.op("select", [ctx.op("or", edges, edges[0].aval), ctx.op("abs", [x], aval), x], aval)
+    one = ctx.full(x.shape, 1, x.dtype)
+    if exponent == -1.5:  # it vanishes where 1 / x is too small a number
+        return ctx.op("divide", [ctx.op("sqrt", [ctx.op("divide", [one, x], aval)], aval), x], aval)
+    root = ctx.op("sqrt", [x], aval)
+    return ctx.op("multiply", [x, root], aval) if exponent > 0 else ctx.quotient(one, root, aval)
 
 
 def _integer_power(ctx: Context, x: Value, y: Value) -> Value:

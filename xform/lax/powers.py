@@ -85,12 +85,19 @@ sqrt_p = elementwise(
     lower_complex=mended(lower_symmetric("sqrt"), complex_edges.sqrt),
 )
 
+
+def _rsqrt_lower(ctx: Context, x: Value) -> Value:
+    if not ctx.takes_loops(ctx.out):
+        return ctx.op("rsqrt", [x], ctx.out)
+    return ctx.quotient(ctx.full(x.shape, 1, x.dtype), ctx.op("sqrt", [x], ctx.out), ctx.out)
+
+
 rsqrt_p = elementwise(
     "rsqrt",
     lambda x: np.true_divide(x.dtype.type(1), np.sqrt(x)),
     accepts="inexact",
     jvp=lambda g, ans, x: mul_p.bind(g, mul_p.bind(constant(ans, -0.5), div_p.bind(ans, x))),
-    lower="rsqrt",
+    lower=_rsqrt_lower,
     widen=True,
 )
 

@@ -5,6 +5,7 @@ Names of `jax.lax` for which there is no primitive here are in docs/lax.md.
 May import: the other modules of `lax`.
 """
 
+from xform.lax.arg_extremes import argmax_p, argmin_p
 from xform.lax.arithmetic import (
     abs_p,
     add_p,
@@ -51,8 +52,6 @@ from xform.lax.identities import stop_gradient_p
 from xform.lax.mulhi import mulhi_p
 from xform.lax.powers import cbrt_p, integer_pow_p, one_minus_square_p, rsqrt_p, sqrt_p, square_p
 from xform.lax.reductions import (
-    argmax_p,
-    argmin_p,
     reduce_and_p,
     reduce_max_p,
     reduce_min_p,

@@ -1,10 +1,12 @@
-"""Reductions over axes: sums, products, extremes and their places, bitwise reductions.
+"""Reductions over axes: sums, products, extremes, bitwise reductions.
 
 May import: `lax.families`, `lax.conversion`, `lax.shapes`, the elementwise modules, `lax.cumulative`.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,14 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters import batching
 from xform.interpreters.jet import linear, locally_linear
-from xform.interpreters.lowering import SHORT_AXIS, Context, Value, i64s, lower_as
+from xform.interpreters.lowering import SHORT_AXIS, Context, Value, i64s
 from xform.interpreters.staging import trace_to_closed
 from xform.interpreters.tangents import Zero, zero_of
 from xform.lax import families
 from xform.lax.arithmetic import div_p, mul_p
-from xform.lax.bitwise import or_p
-from xform.lax.comparison import eq_p, ne_p, select_n_p
+from xform.lax.comparison import eq_p
 from xform.lax.conversion import convert
-from xform.lax.shapes import broadcast_in_dim, canonical_axes, iota_p, linear_jvp, reshape, transpose
+from xform.lax.shapes import broadcast_in_dim, canonical_axes, linear_jvp, reshape, transpose
 from xform.lax.slicing import concatenate, slice_in_dim
 
 
@@ -93,44 +94,78 @@ def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.d
         return operation(ctx, a, b) if callable(operation) else ctx.op(operation, [a, b], a.aval)
 
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
-        out = ctx.out
+        dtype = ctx.out.dtype
         if operation in ("add", "multiply"):
             x = ctx.convert(x, accumulator(x.dtype))
-        step = combine
-        if ctx.takes_loops(x.aval):
-            if len(axes) == 1 and 1 < x.shape[axes[0]] <= SHORT_AXIS:
-                return ctx.convert(_unrolled(ctx, combine, x, axes[0]), out.dtype)
-            if operation == "add" and _is_for_loops(x.aval, axes):
+        return ctx.convert(reduced(ctx, x, axes), dtype)
+
+    def reduced(ctx: Context, x: Value, axes: tuple[int, ...]) -> Value:
+        step, takes_loops = combine, ctx.takes_loops(x.aval)
+        if takes_loops and len(axes) == 1 and 1 < x.shape[axes[0]] <= SHORT_AXIS:
+            return _unrolled(ctx, combine, x, axes[0])
+        if takes_loops and operation == "add" and _is_for_loops(x.aval, axes):
+            if x.negative_of is not None:  # what is subtracted in one place is often added in another
+                total = reduced(ctx, x.negative_of, axes)
+                return ctx.op("subtract", [ctx.full(total.shape, 0, total.dtype), total], total.aval)
+            if x.is_cheap and x.aval.size >= LARGE_SUM:
+                parts = _quarters(ctx, x, max(axes, key=lambda a: x.shape[a]))
+                return functools.reduce(partial(combine, ctx), [reduced(ctx, part, axes) for part in parts])
+            if not _collides(x.aval, axes):
                 step = _minus_negative
-                if x.negative_of is not None:  # what is subtracted in one place is often added in another
-                    total = lower(ctx, x.negative_of, axes=axes)
-                    return ctx.op("subtract", [ctx.full(total.shape, 0, total.dtype), total], total.aval)
-        scalar = ShapedArray((), x.dtype)
-        region = ctx.region(lambda ctx, a, b: [step(ctx, a, b)], [scalar, scalar])
-        start = ctx.constant(identity(x.dtype), x.dtype)
-        result = ctx.op("reduce", [x, start], out.update(dtype=x.dtype), f"dimensions = {i64s(axes)}", [region])
-        return ctx.convert(result, out.dtype)
+        return _reduced(ctx, step, identity, x, axes)
 
     return lower
 
 
+def _reduced(ctx: Context, step: Callable[..., Value], identity: Callable[..., Any], x: Value, axes: Any) -> Value:
+    """StableHLO's reduce."""
+    scalar = ShapedArray((), x.dtype)
+    region = ctx.region(lambda ctx, a, b: [step(ctx, a, b)], [scalar, scalar])
+    out = x.aval.update(shape=tuple(n for d, n in enumerate(x.shape) if d not in axes))
+    start = ctx.constant(identity(x.dtype), x.dtype)
+    return ctx.op("reduce", [x, start], out, f"dimensions = {i64s(axes)}", [region])
+
+
 # XLA on CPU hands reductions of floats to a library (YNNPACK), which is good along contiguous memory: twice as fast as
 # XLA's own loops. Over a few elements it is up to fifty times slower than these, and what it gets must be in memory,
-# where a loop computes its operand on the way.
+# where a loop computes its operand on the way. In its maxima and minima of 4096 elements and more NaN is lost.
+
+
+def _slice(ctx: Context, x: Value, axis: int, first: int, end: int) -> Value:
+    start, limit = [0] * len(x.shape), list(x.shape)
+    start[axis], limit[axis] = first, end
+    out = x.aval.update(shape=tuple(b - a for a, b in zip(start, limit, strict=True)))
+    bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
+    return ctx.op("slice", [x], out, bounds)
 
 
 def _unrolled(ctx: Context, combine: Callable[..., Value], x: Value, axis: int) -> Value:
     """Combine the slices of a short axis, each in the place of a scalar."""
-    part, out = (x.aval.update(shape=(*x.shape[:axis], *n, *x.shape[axis + 1 :])) for n in ((1,), ()))
-    total = None
-    for k in range(x.shape[axis]):
-        start, limit = [0] * len(x.shape), list(x.shape)
-        start[axis], limit[axis] = k, k + 1
-        bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
-        this = ctx.op("reshape", [ctx.op("slice", [x], part, bounds)], out)
-        total = this if total is None else combine(ctx, total, this)
-    assert total is not None
-    return ctx.once(total)  # or else it is computed anew by each user, and the program grows
+    out = x.aval.update(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
+    parts = [ctx.op("reshape", [_slice(ctx, x, axis, k, k + 1)], out) for k in range(x.shape[axis])]
+    return ctx.once(functools.reduce(partial(combine, ctx), parts))  # or each user computes it anew: programs grow
+
+
+LARGE_SUM = 2**16  # elements, from which on a loop more is worth it
+
+
+def _quarters(ctx: Context, x: Value, axis: int) -> list[Value]:
+    """What has the same sum along an axis: four quarters added up, and up to three elements that are left.
+
+    XLA's loop over one result at a time would compute the operand in the order of the sum, across the rows of memory.
+    """
+    n = x.shape[axis] // 4
+    total, *others = [_slice(ctx, x, axis, k * n, (k + 1) * n) for k in range(4)]
+    for each in others:
+        total = ctx.op("add", [total, each], total.aval)
+    rest = [_slice(ctx, x, axis, 4 * n, x.shape[axis])] if x.shape[axis] % 4 else []
+    return [ctx.once(total), *rest]
+
+
+def _collides(x: ShapedArray, axes: tuple[int, ...]) -> bool:
+    """Whether XLA's loop down the columns of a matrix would meet the same lines of the cache again and again."""
+    row = math.prod(x.shape[1:]) * x.dtype.itemsize
+    return axes == (0,) and row % 2**11 == 0 and row <= 2**15
 
 
 def _is_for_loops(x: ShapedArray, axes: tuple[int, ...]) -> bool:
@@ -206,13 +241,35 @@ def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Calla
 
 
 def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
+    opposite, identity = ("minimum", lowest) if operation == "maximum" else ("maximum", highest)
+
     def write(ctx: Context, a: Value, b: Value) -> Value:
         if not families.is_complex(a):
             return ctx.op(operation, [a, b], a.aval)
         keep = complex_before(ctx, a, b, direction)
         return ctx.op("select", [keep, a, b], a.aval)
 
-    return lower_reduce(write, lowest if operation == "maximum" else highest)
+    def by_negatives(ctx: Context, a: Value, b: Value) -> Value:
+        """An extreme as the library doesn't know it."""
+        negatives = [ctx.op("negate", [v], v.aval) for v in (a, b)]
+        return ctx.op("negate", [ctx.op(opposite, negatives, a.aval)], a.aval)
+
+    def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
+        wide, dtype = accumulator(x.dtype), x.dtype
+        if not ctx.takes_loops(x.aval.update(dtype=wide)) or (len(axes) == 1 and x.shape[axes[0]] <= SHORT_AXIS):
+            return plain(ctx, x, axes=axes)
+        *shape, n = x.shape
+        lanes = math.gcd(n, 8)
+        x = ctx.convert(x, wide)
+        if lanes < 4 or len(shape) not in axes:
+            return ctx.convert(_reduced(ctx, by_negatives, identity, x, axes), dtype)
+        # One number is compared with the next; several at once are by vector instructions.
+        x = ctx.op("reshape", [x], x.aval.update(shape=(*shape, n // lanes, lanes)))
+        out = _reduced(ctx, by_negatives, identity, x, axes)
+        return ctx.convert(_unrolled(ctx, write, out, out.aval.ndim - 1), dtype)
+
+    plain = lower_reduce(write, identity)
+    return lower
 
 
 def complex_before(ctx: Context, a: Value, b: Value, direction: str) -> Value:
@@ -276,72 +333,6 @@ reduce_or_p = _bitwise("reduce_or", np.bitwise_or, "or", lambda dtype: 0)
 reduce_xor_p = _bitwise("reduce_xor", np.bitwise_xor, "xor", lambda dtype: 0)
 
 
-# Places of extremes: the first one that attains it; a NaN counts as the extreme.
-
-
-def _arg_extreme(name: str, method: str, reduce_p: Primitive) -> Primitive:
-    p = Primitive(name)
-
-    def types(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: np.dtype) -> ShapedArray:
-        (axis,) = axes
-        if not 0 <= axis < x.ndim:
-            raise ValueError(f"lax.{name}: axis {axis} is out of range for {x.str_short()}")
-        if not x.shape[axis]:
-            raise ValueError(f"lax.{name}: axis {axis} of {x.str_short()} is empty and has no extreme element")
-        return ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], index_dtype)
-
-    def host(x: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
-        return getattr(x, method)(axes[0]).astype(index_dtype)
-
-    def batch(axis: Any, args: Sequence[Any], dims: Sequence[int], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
-        (x,), (d,), (a,) = args, dims, axes
-        shifted = a + (a >= d)
-        return p.bind(x, axes=(shifted,), index_dtype=index_dtype), d - (shifted < d)
-
-    def first_hit(x: Any, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Any:
-        """The least index of what equals the extreme. Two passes that XLA vectorises, against one that it doesn't."""
-        kept = tuple(d for d in range(x.ndim) if d not in axes)
-        extreme = broadcast_in_dim(reduce_p.bind(x, axes=axes), x.shape, kept)
-        hit = or_p.bind(eq_p.bind(x, extreme), ne_p.bind(x, x))
-        index = iota_p.bind(dtype=index_dtype, shape=x.shape, dimension=axes[0])
-        return reduce_min_p.bind(select_n_p.bind(hit, index_dtype.type(highest(index_dtype)), index), axes=axes)
-
-    def pairs(ctx: Context, x: Value, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Value:
-        """Reduce pairs of element and index. One pass, faster than two over integers or few elements."""
-        index = ctx.op("iota", [], x.aval.update(dtype=index_dtype), f"iota_dimension = {axes[0]} : i64")
-        value, place = ShapedArray((), x.dtype), ShapedArray((), index_dtype)
-
-        def body(ctx: Context, a: Value, i: Value, b: Value, j: Value) -> list[Value]:
-            equal = families.compare(ctx, a, b, "EQ")
-            first = ctx.op("and", [equal, families.compare(ctx, i, j, "LT")], equal.aval)
-            keep = ctx.op("or", [families.compare(ctx, a, b, direction), first], equal.aval)
-            if families.KINDS["float"](x.dtype):
-                keep = ctx.op("or", [keep, families.compare(ctx, a, a, "NE")], equal.aval)
-            return [ctx.op("select", [keep, a, b], value), ctx.op("select", [keep, i, j], place)]
-
-        start = [ctx.constant(identity(x.dtype), x.dtype), ctx.constant(0, index_dtype)]
-        outs = [ctx.out.update(dtype=x.dtype), ctx.out]
-        region = ctx.region(body, [value, place, value, place])
-        return ctx.op("reduce", [x, index, *start], outs, f"dimensions = {i64s(axes)}", [region])[1]
-
-    def lower(ctx: Context, x: Value, *, axes: tuple[int, ...], index_dtype: np.dtype) -> Value:
-        takes_pairs = x.dtype.kind in "iu" or (x.shape[axes[0]] <= SHORT_AXIS and families.KINDS["float"](x.dtype))
-        rule = pairs if takes_pairs else lower_as(first_hit)
-        return rule(ctx, x, axes=axes, index_dtype=index_dtype)
-
-    def jvp(primals: Sequence[Any], ts: Sequence[Any], **params: Any) -> Any:
-        out = p.bind(*primals, **params)
-        return out, zero_of(out)
-
-    identity, direction = (lowest, "GT") if reduce_p is reduce_max_p else (highest, "LT")
-    p.abstract_eval, p.host, p.batch, p.jvp, p.lower = types, host, batch, jvp, lower
-    return p
-
-
-argmax_p = _arg_extreme("argmax", "argmax", reduce_max_p)
-argmin_p = _arg_extreme("argmin", "argmin", reduce_min_p)
-
-
 # The public functions
 
 
@@ -393,34 +384,6 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
     """Bitwise exclusive or over `axes`."""
     return _reduce(reduce_xor_p, operand, axes)
-
-
-def _arg(p: Primitive, operand: Any, axis: Any, index_dtype: Any) -> Any:
-    index_dtype = np.dtype(dtypes.canonicalize_dtype(index_dtype))
-    if not dtypes.issubdtype(index_dtype, np.integer):
-        raise TypeError(f"lax.{p.name}: index_dtype must be an integer dtype, got {index_dtype}")
-    axes = canonical_axes(p.name, operand, (axis,))
-    return p.bind(operand, axes=axes, index_dtype=index_dtype)
-
-
-@api_boundary
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """Index of the first largest element along `axis`; the first NaN counts as the largest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from xform import lax
-    >>> int(lax.argmax(np.array([1.0, 3.0, 3.0]), 0, np.int32))
-    1
-    """
-    return _arg(argmax_p, operand, axis, index_dtype)
-
-
-@api_boundary
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """Index of the first smallest element along `axis`; the first NaN counts as the smallest."""
-    return _arg(argmin_p, operand, axis, index_dtype)
 
 
 families.Hooks.reduce_sum = reduce_sum

@@ -439,8 +439,8 @@ def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:
     swap = ar.real_p.bind(x) > ar.real_p.bind(y) if is_complex(x) else x > y
     large, small = choose(swap, x, y), choose(swap, y, x)  # not max and |x - y|: these have a kink where x = y
     delta = small - large
-    # Equal infinities and NaN: x + y is right as it is, and their difference would be NaN.
-    return choose(isnan(delta), x + y, large + log1p(exp(delta)))
+    # Equal infinities and NaN, whose difference is NaN; the mean, as equal ones have equal shares in the derivative.
+    return choose(isnan(delta), (x + y) / 2, large + log1p(exp(delta)))
 
 
 def logaddexp(x: Any, y: Any) -> Any:

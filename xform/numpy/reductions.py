@@ -21,6 +21,7 @@ from xform.core.trace import Primitive, Tracer
 from xform.interpreters import plans
 from xform.interpreters.reverse import LinearizeTracer
 from xform.lax import reductions as rd
+from xform.lax.arg_extremes import argmax_p, argmin_p
 from xform.lax.arithmetic import div_p
 from xform.lax.comparison import select_n_p
 from xform.lax.conversion import convert
@@ -297,10 +298,10 @@ def _placing(name: str, p: Primitive, doc: str) -> Callable[..., Array]:
 
 
 argmax = _placing(
-    "argmax", rd.argmax_p, "Index of the first largest element (the first NaN, if any), along one axis or of all."
+    "argmax", argmax_p, "Index of the first largest element (the first NaN, if any), along one axis or of all."
 )
 argmin = _placing(
-    "argmin", rd.argmin_p, "Index of the first smallest element (the first NaN, if any), along one axis or of all."
+    "argmin", argmin_p, "Index of the first smallest element (the first NaN, if any), along one axis or of all."
 )
 
 # ---- Moments -----------------------------------------------------------------------------------------------

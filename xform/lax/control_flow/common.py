@@ -17,11 +17,11 @@ from xform.core.trace import Tracer
 from xform.interpreters.forward import jvp_jaxpr_fixed, with_consts
 from xform.interpreters.host import host_function
 from xform.interpreters.staging import trace_to_closed
+from xform.lax.arg_extremes import argmax
 from xform.lax.comparison import select_n
 from xform.lax.conversion import convert
 from xform.lax.dynamic_slicing import dynamic_index_in_dim
 from xform.lax.identities import stop_gradient
-from xform.lax.reductions import argmax
 from xform.lax.shapes import broadcast_in_dim
 
 # A loop outside jit runs on the host while trips x equations stay below this, and is compiled beyond it.

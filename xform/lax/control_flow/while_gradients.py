@@ -377,13 +377,14 @@ def _back_jvp(primals: Sequence[Any], ts: Sequence[Any], *, back_jaxpr: ClosedJa
     consts, schedule, saved, carry = _split_saved(primals, loop)
     terms = len(ts) // len(primals)
     const_ts, _, saved_ts, carry_ts = _split_saved(ts, loop, terms)
-    nz_consts = tuple(not is_zero(t) for t in const_ts[terms * loop["cond_nconsts"] :])
+    body_ts = const_ts[terms * loop["cond_nconsts"] :]  # those of the condition don't matter
+    nz_consts = tuple(not is_zero(t) for t in body_ts)
     derived, nz_state = derived_loop(nz_consts, [not is_zero(t) for t in saved_ts], **loop)
     nz = common.fixpoint(
         lambda c: jvp_jaxpr(back_jaxpr, (*nz_consts, *nz_state, *c))[1], [not is_zero(t) for t in carry_ts]
     )
     flat = while_back_p.bind(
-        *consts, *[t for t in const_ts if not is_zero(t)], *schedule,
+        *consts, *[t for t in body_ts if not is_zero(t)], *schedule,
         *saved, *[instantiate(t) for t, z in zip(saved_ts, nz_state, strict=True) if z],
         *carry, *[instantiate(t) for t, z in zip(carry_ts, nz, strict=True) if z],
         **derived, back_jaxpr=common.jvp_in_groups(back_jaxpr, [nz_consts, nz_state, nz], nz),

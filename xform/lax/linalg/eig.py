@@ -15,6 +15,7 @@ from xform.core.errors import api_boundary
 from xform.core.trace import Primitive
 from xform.interpreters.lowering import Context, Value, lower_as
 from xform.interpreters.tangents import Zero, zero_of
+from xform.lax.arg_extremes import argmax_p
 from xform.lax.arithmetic import (
     abs_p,
     as_complex,
@@ -44,7 +45,7 @@ from xform.lax.linalg.matrices import (
 )
 from xform.lax.linalg.quotients import differences, quotient
 from xform.lax.linalg.solve import solve
-from xform.lax.reductions import argmax_p, reduce_sum_p
+from xform.lax.reductions import reduce_sum_p
 from xform.lax.shapes import broadcast_in_dim_p, iota_p
 from xform.lax.slicing import pad_p
 

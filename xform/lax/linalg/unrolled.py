@@ -161,9 +161,11 @@ def one_loop(formula: Callable[..., Any]) -> Callable[..., Any]:
 
         values = [ctx.broadcast(x.value, (count, 2), (0,)) for x in flat]
         values += [ctx.full((count, 2), 0, d) for d in dtypes[len(flat) :]]
+        with ctx.module.repeated(count):
+            region = ctx.region(body, [*avals, *avals])
         results = ctx.op(
             "reduce", [*values, *(ctx.constant(0, d) for d in dtypes)], [ShapedArray((count,), d) for d in dtypes],
-            "dimensions = array<i64: 1>", [ctx.region(body, [*avals, *avals])],
+            "dimensions = array<i64: 1>", [region],
         )  # fmt: skip
         outs = iter(Number(ctx, results[place], constants) for place in places)
         return _like(trial[0], outs)

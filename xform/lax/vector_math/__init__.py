@@ -17,11 +17,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from xform.core.avals import ShapedArray
-from xform.interpreters.lowering import Context, Value
-from xform.lax.families import KINDS, lower_in_float32
+from xform.interpreters.lowering import Context, Value, i64s
+from xform.lax.families import KINDS, compare, lower_in_float32
 from xform.lax.vector_math import exponential, trigonometric
-from xform.lax.vector_math.number import FLOAT, Number
+from xform.lax.vector_math.number import FLOAT, INF, Number, where
 
 FORMULAS: dict[str, Callable[..., Number]] = {
     name: function
@@ -37,14 +39,18 @@ def vectorized(
     """The lowering of an elementwise function of real numbers: by a formula on CPU, or else XLA's operation or a rule.
 
     The formula `name` is for float64, ``short_name`` for float32; either may be missing. For float32 there may be a
-    lowering rule that is float32 arithmetic, instead (`single`). Narrower floats are computed in float32.
+    lowering rule that is float32 arithmetic, instead (`single`). Narrower floats are computed in float32. Formulas of
+    angles are for moderate ones; where there are others, XLA's operation is taken after all.
     """
     rules = {64: _numbers(FORMULAS.get(name)), 32: single or _numbers(FORMULAS.get("short_" + name))}
+    bound = trigonometric.BOUNDS.get(name)
 
     def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
         out = ctx.out
         rule = rules[64 if out.dtype == FLOAT else 32] if KINDS["float"](out.dtype) else None
-        if rule is not None and ctx.module.takes_formula(math.prod(out.shape)):
+        if rule is not None and ctx.module.takes_formula(out.size):
+            if bound is not None and isinstance(otherwise, str):
+                return _unless_large(ctx, bound, rule, otherwise, *operands)
             return _once(ctx, rule(ctx, *operands))
         return ctx.op(otherwise, operands, out) if isinstance(otherwise, str) else otherwise(ctx, *operands, **params)
 
@@ -76,6 +82,26 @@ def _numbers(formula: Callable[..., Number] | None) -> Callable[..., Value] | No
         return formula(*[Number(ctx, ctx.convert(x, FLOAT), constants) for x in operands]).to(out.dtype).value
 
     return lower
+
+
+def _unless_large(ctx: Context, bound: float, formula: Callable[..., Value], operation: str, x: Value) -> Value:
+    """A formula for numbers below a bound, unless a finite one is not; then XLA's operation, in float64, for all.
+
+    Which of both was right for an element, a vector would have to compute both to know.
+    """
+    number, wide = x.aval.update(shape=()), x.aval.update(dtype=FLOAT)
+    size = Number(ctx, x, {})
+    finite = where(abs(size) < INF, abs(size), 0.0).value
+    maximum = ctx.region(lambda ctx, a, b: [ctx.op("maximum", [a, b], number)], [number, number])
+    axes = f"dimensions = {i64s(range(len(x.shape)))}"
+    largest = ctx.op("reduce", [finite, ctx.constant(0.0, x.dtype)], number, axes, [maximum])
+    index = ctx.convert(compare(ctx, largest, ctx.constant(bound, x.dtype), "LT"), np.dtype(np.int32))
+
+    def general(ctx: Context) -> list[Value]:
+        return [ctx.convert(ctx.op(operation, [ctx.convert(x, FLOAT)], wide), x.dtype)]
+
+    regions = [ctx.region(general, []), ctx.region(lambda ctx: [formula(ctx, x)], [])]
+    return ctx.op("case", [index], ctx.out, "", regions)
 
 
 def _once(ctx: Context, result: Value) -> Value:

@@ -43,6 +43,9 @@ class Number:
     def _op(self, name: str, *operands: Any) -> "Number":
         return self._with(self.ctx.op(name, [self.operand(x) for x in operands], self.value.aval))
 
+    def _quotient(self, x: Any, y: Any) -> "Number":
+        return self._with(self.ctx.quotient(self.operand(x), self.operand(y), self.value.aval))
+
     def _compare(self, other: Any, direction: str) -> "Number":
         return self._with(compare(self.ctx, self.value, self.operand(other), direction))
 
@@ -63,10 +66,10 @@ class Number:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> "Number":
-        return self._op("divide", self, other)
+        return self._quotient(self, other)
 
     def __rtruediv__(self, other: Any) -> "Number":
-        return self._op("divide", other, self)
+        return self._quotient(other, self)
 
     def __neg__(self) -> "Number":
         return self._op("negate", self)

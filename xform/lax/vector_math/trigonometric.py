@@ -3,24 +3,25 @@
 May import: `vector_math.number`.
 """
 
+import math
+
 from xform.lax.vector_math.number import (
     INF,
-    MANTISSA,
-    NAN,
+    INTEGER,
     SIGN,
     Number,
     polynomial,
     reciprocal,
     where,
-    whole,
     with_sign,
 )
 
-# pi / 2 as a number of 21 bits and the rest, and of 53 bits and the rest.
-HALF_PI_21 = (1.570796012878418, 3.139164786504813e-07)
+# pi / 2 as 53 bits and the rest, and as thrice 29 bits and the rest.
 HALF_PI, HALF_PI_REST = 1.5707963267948966, 6.123233995736766e-17
-
-LOW_HALF = 2**32 - 1
+PARTS = (1.570796325802803, 9.920935774287987e-10, 2.2517417706346578e-18, 3.5215598651832e-27)
+# Radians. Below it, quarter turns are numbers of 24 bits.
+MODERATE = 2.0**24
+BOUNDS = dict.fromkeys(("sin", "cos", "tan"), MODERATE)
 
 # (sin r / r - 1) / r^2 and (cos r - 1 + r^2 / 2) / r^4 as polynomials in r^2, |r| <= 1. Relative errors of sine and
 # cosine: 2^-63, 2^-58; of the short ones 2^-33, 2^-38.
@@ -44,80 +45,27 @@ COS = (
 SHORT_SIN = (-0.16666666485459172, 0.008333316052773132, -0.00019836114922666705, 2.6948088457138012e-06)
 SHORT_COS = (0.04166666632425116, -0.0013888865203199078, 2.4795901555009652e-05, -2.6983866329286387e-07)
 
-# The first 1280 bits of 2 / pi.
-TWO_OVER_PI = int(
-    "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e0"
-    "06492eea09d1921cfe1deb1cb129a73ee88235f52ebb4484e99c7026b45f7e413991d639835339f4"
-    "9c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b74f463f669e5fea2d"
-    "7527bac7ebe5f17b3d0739f78a5292ea6bfb5fb11f8d5d0856033046fc7b6babf0cfbc209af4361d",
-    base=16,
-)
 
-
-def _words(weight: int, number: int) -> list[int]:
-    """64-bit words of 2 / pi; the highest bit of the first one has the weight 2^weight."""
-    digits = 64 * number - 1 - weight  # after the point
-    scaled = TWO_OVER_PI >> (1280 - digits)
-    return [(scaled >> 64 * i) & (2**64 - 1) for i in reversed(range(number))]
-
-
-def _window(words: list[int], position: Number, moves: tuple[int, ...], count: int) -> list[Number]:
-    """`count` words of 64 bits from the bit `position` on.
-
-    A table look-up would be a gather, which is not vectorised. So all words move by as many places as the bits of the
-    position say.
-    """
-    moved = [position.constant(word) for word in words]
-    for move in moves:
-        far = (position & (64 * move)).differs(0)
-        moved = [where(far, moved[i + move], moved[i]) for i in range(count + move)]
-    shift = position & 63
-    rest = shift ^ 63
-    return [(moved[i] << shift) | ((moved[i + 1] >> 1) >> rest) for i in range(count)]
-
-
-def _high_word(x: Number, y: Number) -> Number:
-    """The high 64 bits of the product of two words, the first of which has 53 bits."""
-    x0, x1, y0, y1 = x & LOW_HALF, x >> 32, y & LOW_HALF, y >> 32
-    middle = x1 * y0 + ((x0 * y0) >> 32)
-    return x1 * y1 + (middle >> 32) + ((x0 * y1 + (middle & LOW_HALF)) >> 32)
-
-
-def _floats(turns: Number) -> tuple[Number, Number]:
-    """Quarter turns, 62 bits after the point, less the nearest integer: two halves of 32 bits, both with a sign."""
-    fraction = turns << 2
-    high, low = (fraction >> 32) ^ 2**31, (fraction & LOW_HALF) ^ 2**31
-    return whole(high + ((fraction >> 31) & 1)) - 2.0**31, whole(low) - 2.0**31
-
-
-def _quadrant(turns: Number) -> Number:
-    """The nearest integer, of which only two bits are left."""
-    return (turns + 2**61) >> 62
+def _sum(x: Number, y: Number) -> tuple[Number, Number]:
+    """Rounded, and what rounding took away (Knuth 1997, section 4.2.2)."""
+    total = x + y
+    other = total - x
+    return total, (x - (total - other)) + (y - other)
 
 
 def _reduce(x: Number) -> tuple[Number, Number, Number]:
-    """The quadrant of an angle x >= 0, and what is left of it, |r| <= pi / 4, as two floats; below 1 it is x itself.
+    """The quadrant of an angle, and what is left of it, |r| <= pi / 4, as two floats.
 
-    Payne & Hanek, "Radian reduction for trigonometric functions" (1983): an exact product with those bits of 2 / pi
-    that matter. Higher ones only add full turns. The product is good to 2^-114, and no float64 is closer than 2^-61
-    to a multiple of pi / 2 (Muller et al., "Handbook of floating-point arithmetic").
+    Cody & Waite, "Software manual for the elementary functions" (1980): the products with parts of pi / 2 are exact
+    but for the last one, whose error is below 2^-115. No angle below `MODERATE` is closer than 2^-60 to a multiple of
+    pi / 2.
     """
-    mantissa = (x.bits & MANTISSA) | 2**52
-    w = _window(_words(53, 19), (x.bits >> 52) - 1023, (8, 4, 2, 1), 3)
-    product = mantissa * w[1]
-    below = product + _high_word(mantissa, w[2])
-    turns = mantissa * w[0] + _high_word(mantissa, w[1]) + (below < product).to("uint64")
-    high, low = _floats(turns)
-    low = low + whole(below >> 12) * 2.0**-50
-    head = high * (HALF_PI_21[0] * 2.0**-32)  # exact
-    tail = high * (HALF_PI_21[1] * 2.0**-32) + low * (HALF_PI * 2.0**-64)
-    angle = where(x < INF, head + tail, NAN)
-    near = x < 1.0
-    return (
-        where(near, 0, _quadrant(turns)),
-        where(near, x, angle),
-        where(near, 0.0, (head - angle) + tail),
-    )
+    turns = (x * (2 / math.pi)).round()
+    r, rest = _sum(x - turns * PARTS[0], turns * -PARTS[1])
+    r, second = _sum(r, turns * -PARTS[2])
+    rest = (rest + second) - turns * PARTS[3]
+    angle = r + rest
+    return (turns + INTEGER).bits, angle, (r - angle) + rest
 
 
 def _sin_cos(x: Number) -> tuple[Number, Number, Number, Number, Number]:
@@ -175,16 +123,11 @@ def tan(x: Number) -> Number:
 def _short_sin_cos(x: Number) -> tuple[Number, Number, Number]:
     """The quadrant of |x|, and sine and cosine of what is left, for an `x` that is a float32."""
     x = abs(x)
-    mantissa = ((x.bits & MANTISSA) >> 29) | 2**23
-    w = _window(_words(24, 4), (x.bits >> 52) - 1023, (1,), 2)
-    turns = mantissa * w[0] + ((mantissa * (w[1] >> 32)) >> 32)
-    high, low = _floats(turns)
-    angle = where(x < INF, high * (HALF_PI * 2.0**-32) + low * (HALF_PI * 2.0**-64), NAN)
-    near = x < 1.0
-    r = where(near, x, angle)
+    turns = (x * (2 / math.pi)).round()
+    r = (x - turns * PARTS[0]) - turns * (PARTS[1] + PARTS[2])
     z = r * r
     sine = r + r * (z * polynomial(z, SHORT_SIN))
-    return where(near, 0, _quadrant(turns)), sine, 1.0 - 0.5 * z + z * z * polynomial(z, SHORT_COS)
+    return (turns + INTEGER).bits, sine, 1.0 - 0.5 * z + z * z * polynomial(z, SHORT_COS)
 
 
 def short_sin(x: Number) -> Number:
