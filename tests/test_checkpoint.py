@@ -332,3 +332,18 @@ def test_prevent_cse_may_be_told_for_parts_of_the_arguments():
 
     assert barriers(True) == barriers(({"a": True}, False)) == barriers((False, True)) > 0
     assert barriers(False) == barriers((False, {})) == barriers(({"a": False}, False)) == 0
+
+
+def test_static_arguments_by_number_and_by_name():
+    def f(x, mode="sin"):
+        return xnp.sin(x) if mode == "sin" else xnp.cos(x)
+
+    for options in ({"static_argnums": 1}, {"static_argnums": -1}, {"static_argnames": "mode"}):
+        g = xform.checkpoint(f, **options)
+        slopes = [xform.grad(g)(0.5), xform.grad(g)(0.5, "sin"), xform.grad(lambda x: g(x, mode="sin"))(0.5)]  # noqa: B023
+        np.testing.assert_allclose(slopes, np.cos(0.5))
+        np.testing.assert_allclose(xform.jit(xform.grad(lambda x: g(x, mode="cos")))(0.5), -np.sin(0.5))  # noqa: B023
+    with pytest.raises(ValueError, match=r"checkpoint of f: there is no argument 'made' in \(x, mode='sin'\)"):
+        xform.checkpoint(f, static_argnames="made")
+    with pytest.raises(ValueError, match="checkpoint of f: argument number 2 is out of range"):
+        xform.checkpoint(f, static_argnums=2)

@@ -473,3 +473,18 @@ def test_parameters_that_are_keywords_keep_their_defaults():
     assert float(f(3.0)) == 6 and float(xform.grad(f)(3.0)) == 10 and float(xform.grad(g)(0.0)) == 20
     with pytest.raises(TypeError, match="rules see positional arguments only, but factor can only be given by keyword"):
         f(3.0, factor=3.0)
+
+
+def test_a_function_with_rules_has_other_rules_inside_another():
+    square = xform.custom_jvp(lambda x: x**2)
+    square.defjvp(lambda primals, tangents: (primals[0] ** 2, 10 * tangents[0]))
+    cube = xform.custom_vjp(lambda x: x**3)
+    cube.defvjp(lambda x: (x**3, None), lambda _, ct: (20 * ct,))
+    for inner, slope in ((square, 10), (cube, 20)):
+        by_jvp, by_vjp = xform.custom_jvp(inner), xform.custom_vjp(inner)
+        for outer in (by_jvp, by_vjp):
+            with pytest.raises(AttributeError, match="has no rule yet"):
+                outer(1.0)
+        by_jvp.defjvp(lambda p, t, f=inner: xform.jvp(f, p, t))
+        by_vjp.defvjp(lambda x, f=inner: (f(x), x), lambda x, ct, f=inner: (2 * ct * xform.grad(f)(x),))
+        assert float(xform.grad(by_jvp)(3.0)) == slope and float(xform.grad(by_vjp)(3.0)) == 2 * slope

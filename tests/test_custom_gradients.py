@@ -444,3 +444,53 @@ def test_linearize_through_programs_with_custom_vjp(program, jit):
     assert float(xform.grad(lambda x: xform.linearize(g, x)[1](2.0))(3.0)) == 4
     assert float(xform.grad(push)(1.0)) == 6
     assert float(xform.hessian(g)(3.0)) == 2
+
+
+WEIGHTS = xnp.array([1.0, 2.0, 3.0])
+
+
+def functions_with_weights():
+    """By kind, functions whose rules close over an array, with their derivative."""
+    by_jvp = xform.custom_jvp(lambda x: x * WEIGHTS)
+    by_jvp.defjvp(lambda primals, tangents: (primals[0] * WEIGHTS, 2 * tangents[0] * WEIGHTS))
+    by_vjp = xform.custom_vjp(lambda x: x * WEIGHTS)
+    by_vjp.defvjp(lambda x: (x * WEIGHTS, None), lambda _, ct: (2 * ct * WEIGHTS,))
+    kept = xform.custom_vjp(lambda x: x * WEIGHTS)
+    kept.defremat(lambda x: (x * WEIGHTS, WEIGHTS), lambda w, x: (x * w, None), lambda _, ct: (2 * ct * WEIGHTS,))
+    call = xform.custom_derivatives.linear_call
+    linear = lambda x: call(lambda _, x: x * WEIGHTS, lambda _, ct: 2 * ct * WEIGHTS, (), x)  # noqa: E731
+    return {"custom_jvp": by_jvp, "custom_vjp": by_vjp, "defremat": kept, "linear_call": linear}
+
+
+@pytest.mark.parametrize("kind", functions_with_weights())
+def test_vmap_of_programs_whose_rules_close_over_arrays(kind):
+    f = functions_with_weights()[kind]
+    x = np.arange(6.0).reshape(2, 3)
+    for g in (
+        xform.vmap(xform.jit(f)),
+        xform.jit(xform.vmap(xform.jit(f))),
+        xform.vmap(lambda x: xform.lax.map(f, x[None])[0]),
+        lambda x: xform.vmap(xform.vmap(xform.jit(f)))(x[None])[0],
+        xform.vmap(xform.checkpoint(xform.jit(f))),
+        xform.checkpoint(xform.vmap(xform.jit(f))),
+    ):
+        np.testing.assert_allclose(g(x), x * WEIGHTS)
+        np.testing.assert_allclose(xform.grad(lambda x: g(x).sum())(x), 2 * np.ones((2, 1)) * WEIGHTS)  # noqa: B023
+        np.testing.assert_allclose(xform.jit(xform.jacrev(g))(x).sum((0, 1)), 2 * np.ones((2, 1)) * WEIGHTS)
+
+
+@pytest.mark.parametrize("program", programs_with(xnp.sin))
+def test_rules_may_push_tangents_through_programs(program):
+    f = xform.jit(programs_with(lambda x: xnp.sin(x))[program])
+    by_jvp = xform.custom_jvp(f)
+    by_jvp.defjvp(lambda primals, tangents: xform.jvp(lambda x: xnp.square(f(x)) / 2, primals, tangents)[0:2])
+    mapped = xform.custom_batching.custom_vmap(lambda x: xnp.square(f(x)) / 2)
+    mapped.def_vmap(lambda size, is_mapped, x: (xnp.square(xform.vmap(f)(x)) / 2, True))
+    x = np.array([0.3, 0.4])
+    for g in (by_jvp, mapped, xform.jit(by_jvp), xform.checkpoint(by_jvp)):
+        slope = np.sin(x) * np.cos(x)
+        np.testing.assert_allclose(xform.grad(g)(x[0]), slope[0])
+        np.testing.assert_allclose(xform.vmap(xform.grad(g))(x), slope)
+        np.testing.assert_allclose(xform.grad(lambda x: xform.vmap(g)(x).sum())(x), slope)  # noqa: B023
+        np.testing.assert_allclose(xform.grad(xform.grad(g))(x[0]), np.cos(2 * x[0]))
+        np.testing.assert_allclose(xform.hessian(g)(x[0]), np.cos(2 * x[0]))

@@ -727,3 +727,8 @@ def test_without_jax_all_but_jit_works():
     for line in lines[7:]:
         assert line.startswith("ImportError:") and "pip install" in line and "jax" in line, line
     assert len(lines) == 10
+
+
+def test_a_static_argument_counted_from_the_end_may_be_left_out():
+    f = xform.jit(lambda x, mode="twice": 2 * x if mode == "twice" else x, static_argnums=-1)
+    assert float(f(3.0)) == 6 and float(f(3.0, "once")) == 3 and float(xform.grad(f)(3.0)) == 2

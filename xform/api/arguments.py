@@ -102,3 +102,33 @@ def signature_of(function: Any) -> inspect.Signature | None:
         return inspect.signature(function)
     except (TypeError, ValueError):
         return None
+
+
+def static_arguments(what: str, fun: Any, nums: Any, names: Any) -> tuple[tuple[int, ...], frozenset[str]]:
+    """Numbers and names of arguments, completed from each other by the signature; None: not given."""
+    if nums is None and names is None:
+        return (), frozenset()
+    numbers = () if nums is None else (nums,) if isinstance(nums, int) else tuple(nums)
+    strings = () if names is None else (names,) if isinstance(names, str) else tuple(names)
+    signature = signature_of(fun)
+    if signature is None:
+        return numbers, frozenset(strings)
+    positional = [
+        p.name for p in signature.parameters.values()
+        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]  # fmt: skip
+    kinds = {p.kind for p in signature.parameters.values()}
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        for i in numbers:
+            if not -len(positional) <= i < len(positional):
+                raise ValueError(f"{what} of {name_of(fun)}: argument number {i} is out of range for {signature}")
+        numbers = tuple(i % len(positional) for i in numbers)
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        for s in strings:
+            if s not in signature.parameters:
+                raise ValueError(f"{what} of {name_of(fun)}: there is no argument {s!r} in {signature}")
+    from_names = tuple(positional.index(s) for s in strings if s in positional)
+    from_numbers = tuple(positional[i] for i in numbers if -len(positional) <= i < len(positional))
+    if nums is None or names is None:
+        numbers, strings = (*numbers, *from_names), (*strings, *from_numbers)
+    return tuple(dict.fromkeys(numbers)), frozenset(strings)

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xform.api.arguments import canonical_argnums, check_callable, flat_arrays, leaf_name, name_of, signature_of
+from xform.api.arguments import check_callable, flat_arrays, leaf_name, name_of, static_arguments
 from xform.core import tree
 from xform.core.array import get_aval
 from xform.core.avals import ShapedArray
@@ -70,17 +70,16 @@ def checkpoint(
         raise NotImplementedError("checkpoint: concrete=True is not supported; use static_argnums")
     if policy is not None and not callable(policy):
         raise TypeError(f"checkpoint: policy must be a function, got {policy!r}")
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    signature = signature_of(fun) if names else None
-    parameters = list(signature.parameters) if signature is not None else []
-    by_name = [parameters.index(n) for n in names if n in parameters]
+    static = static_arguments(
+        "checkpoint", fun, None if static_argnums == () else static_argnums, static_argnames or None
+    )
 
     @functools.wraps(fun)
     @api_boundary
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         what = f"checkpoint of {name_of(fun)}"
-        numbers = set(canonical_argnums(what, static_argnums, len(args))) | {i for i in by_name if i < len(args)}
-        fixed = {k: v for k, v in kwargs.items() if k in names}
+        numbers = {i % len(args) for i in static[0] if -len(args) <= i < len(args)}
+        fixed = {k: v for k, v in kwargs.items() if k in static[1]}
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
         keywords = {k: v for k, v in kwargs.items() if k not in fixed}
         leaves, in_tree = flat_arrays(what, (dynamic, keywords), leaf_name)

@@ -7,11 +7,10 @@ May import: `api.arguments`, `lax.calls`, `interpreters`.
 """
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from xform.api.arguments import as_array, check_callable, leaf_name, name_of, signature_of
+from xform.api.arguments import as_array, check_callable, leaf_name, name_of, static_arguments
 from xform.backends import xla
 from xform.backends.numpy import quiet_begin, quiet_end
 from xform.core import dtypes, tree
@@ -51,8 +50,9 @@ class JitFunction:
         self._fun = fun
         self._name = name_of(fun)
         self._cache: dict[Any, _Entry] = {}
-        self._static_nums, self._static_names = _static(fun, options["static_argnums"], options["static_argnames"])
-        self._donate_nums, self._donate_names = _static(fun, options["donate_argnums"], options["donate_argnames"])
+        of = functools.partial(static_arguments, "jit", fun)
+        self._static_nums, self._static_names = of(options["static_argnums"], options["static_argnames"])
+        self._donate_nums, self._donate_names = of(options["donate_argnums"], options["donate_argnames"])
         self._singles: dict[Any, Any] = {}
         self._single_context: Any = None
         self._backend, self._device = options["backend"], options["device"]
@@ -294,35 +294,6 @@ def shape_of(x: Any) -> Any:
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
         return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
     return get_aval(x)
-
-
-def _static(fun: Any, nums: Any, names: Any) -> tuple[tuple[int, ...], frozenset[str]]:
-    """Complete argument numbers by names and names by numbers, from the signature."""
-    if nums is None and names is None:
-        return (), frozenset()
-    numbers = () if nums is None else (nums,) if isinstance(nums, int) else tuple(nums)
-    strings = () if names is None else (names,) if isinstance(names, str) else tuple(names)
-    signature = signature_of(fun)
-    if signature is None:
-        return numbers, frozenset(strings)
-    positional = [
-        p.name for p in signature.parameters.values()
-        if p.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    ]  # fmt: skip
-    kinds = {p.kind for p in signature.parameters.values()}
-    if inspect.Parameter.VAR_POSITIONAL not in kinds:
-        for i in numbers:
-            if not -len(positional) <= i < len(positional):
-                raise ValueError(f"jit of {name_of(fun)}: argument number {i} is out of range for {signature}")
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        for s in strings:
-            if s not in signature.parameters:
-                raise ValueError(f"jit of {name_of(fun)}: there is no argument {s!r} in {signature}")
-    from_names = tuple(positional.index(s) for s in strings if s in positional)
-    from_numbers = tuple(positional[i] for i in numbers if -len(positional) <= i < len(positional))
-    if nums is None or names is None:
-        numbers, strings = (*numbers, *from_names), (*strings, *from_numbers)
-    return tuple(dict.fromkeys(numbers)), frozenset(strings)
 
 
 def jit(

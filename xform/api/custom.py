@@ -89,7 +89,7 @@ class Custom:
         nondiff_argnames: str | Iterable[str] = (),
     ):
         check_callable(self.kind, fun)
-        functools.update_wrapper(self, fun)  # type: ignore[arg-type]
+        functools.update_wrapper(self, fun, updated=())  # type: ignore[arg-type]  # not its rules, if it has any
         self.fun, self.name = fun, name_of(fun)
         self._signature = signature_of(fun)
         self.nondiff_argnums = self._static_numbers(nondiff_argnums, nondiff_argnames)

@@ -39,7 +39,7 @@ class custom_vmap:
 
     def __init__(self, fun: Callable[..., Any]):
         check_callable("custom_vmap", fun)
-        functools.update_wrapper(self, fun)
+        functools.update_wrapper(self, fun, updated=())
         self.fun, self.name = fun, name_of(fun)
         self._signature = signature_of(fun)
         self.vmap_rule: Callable[..., Any] | None = None

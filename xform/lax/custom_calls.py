@@ -67,7 +67,8 @@ class CustomCall(Primitive):
             return apply(call, args)
         if isinstance(trace, StagingTrace) and not isinstance(call, ClosedJaxpr):
             call, consts = trace_to_closed(call, [get_aval(a) for a in args], params["name"])
-            return self.bind(*consts, *args, call=call, n_consts=len(consts), **params)  # which may be of another trace
+            n_consts += len(consts)
+            return self.bind(*consts, *args, call=call, n_consts=n_consts, **params)  # which may be of another trace
         outs: list[Any] = trace.process(self, args, {"call": call, "n_consts": n_consts, **params})
         for out in outs:  # a rule that used what it closed over gives results of this very interpretation
             primal = getattr(out, "primal", None)
@@ -87,7 +88,7 @@ def _check_closed_over(what: str, name: str, ts: Sequence[Any]) -> None:
 
 def _closed_over(what: str, name: str) -> NotImplementedError:
     return NotImplementedError(
-        f"{what} function {name} closes over a value that is being differentiated, for which it has no rule; "
+        f"{what} function {name} closes over a value that is being differentiated or mapped, for which it has no rule; "
         "make the value an argument (closure_convert does it)"
     )
 

@@ -172,14 +172,14 @@ def index_arrays(
     """
     starts = host_indices(indices)
     positions = starts.shape[:-1]
-    limits = np.array([shape[d] - sizes[d] for d in windows.index_map], np.int64)
+    limits = [shape[d] - sizes[d] for d in windows.index_map]
     inside = np.True_
     for k, limit in enumerate(limits):  # along the long axes
         at = starts[..., k]
-        if at.size and not 0 <= at.min() <= at.max() <= limit:
+        if at.size and not 0 <= np.minimum.reduce(at, axis=None) <= np.maximum.reduce(at, axis=None) <= limit:
             inside = inside & (at >= 0) & (at <= limit)
     if inside is not np.True_:
-        starts = np.clip(starts, 0, limits)
+        starts = np.clip(starts, 0, np.array(limits, np.int64))
     kept = windows.kept(len(shape))
     # An axis that windows cover entirely can only start at 0.
     whole = [] if flat else [d for d in kept if sizes[d] == shape[d]]
@@ -203,6 +203,11 @@ def index_arrays(
             at = at + np.arange(sizes[d]).reshape(lengths)
         arrays.append(at)
     return inside, arrays, indexed, whole, positions
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """`numpy.broadcast_to`, which takes a while even if there is nothing to do."""
+    return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
 def _fill_value(fill_value: Any, dtype: np.dtype) -> Any:
@@ -264,7 +269,7 @@ def _gather_host(
         out = np.transpose(x, (*indexed, *whole))
         if indexed:
             out = out[tuple(arrays)]
-        out = np.broadcast_to(out, shape)
+        out = spread(out, shape)
     if fill:
         inside = inside.reshape(inside.shape + (1,) * (out.ndim - inside.ndim))
         out = np.where(inside, out, _fill_value(fill_value, x.dtype))

@@ -35,6 +35,7 @@ from xform.lax.gather import (
     index_arrays,
     index_limits,
     place_of_window,
+    spread,
     widen_index,
 )
 from xform.lax.shapes import full, iota, reshape
@@ -176,10 +177,10 @@ def _host(
         updates = updates[inside]
     if flat:
         at = arrays[0] if out.ndim == 1 else np.ravel_multi_index(arrays, out.shape) if arrays else np.zeros((), int)
-        target, place = out.reshape(-1), (np.broadcast_to(at, updates.shape).reshape(-1),)
+        target, place = out.reshape(-1), (spread(at, updates.shape).reshape(-1),)
         updates = updates.reshape(-1)
     else:
-        arrays[0] = np.broadcast_to(arrays[0], updates.shape[: updates.ndim - len(whole)])
+        arrays[0] = spread(arrays[0], updates.shape[: updates.ndim - len(whole)])
         target, place = out.transpose(*indexed, *whole), tuple(arrays)
     if ufunc is None:
         target[place] = updates
