@@ -23,11 +23,8 @@ ARRAYS = {
 }  # fmt: skip
 
 # Where ours is longer than JAX's, and why.
-EQUAL_INFINITIES = "the derivative where both are the same infinity is shared evenly; JAX's is NaN"
 LONGER = {
     "np.linalg.cond(m)": "infinite for the zero matrix and for infinite ones, as in NumPy; JAX's is NaN",
-    "np.logaddexp(x, y)": EQUAL_INFINITIES,
-    "np.logaddexp2(x, y)": EQUAL_INFINITIES,
 }
 
 # Calls, the number of our equations, and of JAX's. The arrays are traced.
@@ -319,8 +316,8 @@ CALLS = [
     ("np.arccosh(x)", 1, 1),
     ("np.arctanh(x)", 1, 1),
     ("np.hypot(x, y)", 1, 19),
-    ("np.logaddexp(x, y)", 11, 10),
-    ("np.logaddexp2(x, y)", 12, 11),
+    ("np.logaddexp(x, y)", 1, 10),
+    ("np.logaddexp2(x, y)", 1, 11),
     ("np.maximum(x, y)", 1, 1),
     ("np.maximum(x, 0.0)", 1, 1),
     ("np.maximum(x, 0)", 1, 1),

@@ -22,6 +22,7 @@ from tests.ops.record import (
 )
 from xform import lax
 from xform.lax.arithmetic import sum_of_products_p
+from xform.lax.logaddexp import logaddexp2_p, logaddexp_p
 from xform.lax.pairs import floor_divide_p, fmax_p, fmin_p, hypot_p, remainder_p
 
 
@@ -264,6 +265,8 @@ OPS = [
     of_pairs(remainder_p, no_multiples, np.remainder, FLOATS, binary_edges),
     of_pairs(fmax_p, distinct, np.fmax, INEXACT, real_edges(one_kind_of_zero)),
     of_pairs(fmin_p, distinct, np.fmin, INEXACT, real_edges(one_kind_of_zero)),
+    of_pairs(logaddexp_p, binary_samples(), np.logaddexp, FLOATS, binary_edges),
+    of_pairs(logaddexp2_p, binary_samples(), np.logaddexp2, FLOATS, binary_edges),
     of_pairs(hypot_p, away_from_zero(), np.hypot, FLOATS, binary_edges),
     Op("sign", lax.sign, nonzero, sign_reference, NUMBERS, real_edges(unary_edges), errors=[wrong(lax.sign, "bool")]),
     Op("abs", lax.abs, nonzero, np.abs, NUMBERS, without_nan, errors=[wrong(lax.abs, "bool")]),

@@ -23,6 +23,7 @@ from xform.lax import (
     stacking,
 )
 from xform.lax import transcendental as tr
+from xform.lax.logaddexp import logaddexp2_p, logaddexp_p
 from xform.lax.polyval import polyval_p
 from xform.lax.roll import roll_p
 
@@ -63,7 +64,7 @@ MOVED = [roll_p]
 QUOTIENTS = [ar.div_p, powers.sqrt_p, powers.rsqrt_p, pairs.hypot_p]
 WITH_WORK = [
     *(tr.exp_p, tr.exp2_p, tr.expm1_p, tr.log_p, tr.log1p_p),
-    *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p, polyval_p),
+    *(tr.sin_p, tr.cos_p, tr.tanh_p, tr.logistic_p, special.erf_p, polyval_p, logaddexp_p, logaddexp2_p),
 ]
 for costs, primitives in ((0.5, IN_PASSING), (0.75, MOVED), (2.0, QUOTIENTS), (4.0, WITH_WORK)):
     for primitive in primitives:

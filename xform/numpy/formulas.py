@@ -23,6 +23,7 @@ from xform.lax import transcendental as tr
 from xform.lax.control_flow import while_loop
 from xform.lax.conversion import convert
 from xform.lax.general_powers import pow_p
+from xform.lax.logaddexp import logaddexp2_p, logaddexp_p
 from xform.lax.shapes import full
 from xform.lax.special import bessel_i0e
 from xform.lax.special.sinc import sinc_p
@@ -434,23 +435,30 @@ fmax = _ignoring_nan("fmax", pairs.fmax_p, extremes.max_p)
 fmin = _ignoring_nan("fmin", pairs.fmin_p, extremes.min_p)
 
 
-def _logaddexp(x: Any, y: Any, exp: Any, log1p: Any) -> Any:
-    x, y = array(x), array(y)
-    swap = ar.real_p.bind(x) > ar.real_p.bind(y) if is_complex(x) else x > y
-    large, small = choose(swap, x, y), choose(swap, y, x)  # not max and |x - y|: these have a kink where x = y
-    delta = small - large
-    # Equal infinities and NaN, whose difference is NaN; the mean, as equal ones have equal shares in the derivative.
-    return choose(isnan(delta), (x + y) / 2, large + log1p(exp(delta)))
+def _logaddexp(p: Primitive, exp: Any, log1p: Any, doc: str) -> Any:
+    def function(x: Any, y: Any) -> Any:
+        x, y = array(x), array(y)
+        if not is_complex(x):
+            return p.bind(x, y)
+        swap = ar.real_p.bind(x) > ar.real_p.bind(y)
+        large, small = choose(swap, x, y), choose(swap, y, x)
+        delta = small - large
+        # Equal infinities and NaN, whose difference is NaN; the mean, as equal ones share the derivative.
+        return choose(isnan(delta), (x + y) / 2, large + log1p(exp(delta)))
+
+    function.__doc__ = doc
+    return function
 
 
-def logaddexp(x: Any, y: Any) -> Any:
-    """Elementwise log(exp(x1) + exp(x2)) without overflow."""
-    return _logaddexp(x, y, tr.exp_p.bind, tr.log1p_p.bind)
-
-
-def logaddexp2(x: Any, y: Any) -> Any:
-    """Elementwise log2(2**x1 + 2**x2) without overflow."""
-    return _logaddexp(x, y, tr.exp2_p.bind, lambda v: tr.log1p_p.bind(v) / constant(v, np.log(2)))
+logaddexp = _logaddexp(
+    logaddexp_p, tr.exp_p.bind, tr.log1p_p.bind, "Elementwise log(exp(x1) + exp(x2)) without overflow."
+)
+logaddexp2 = _logaddexp(
+    logaddexp2_p,
+    tr.exp2_p.bind,
+    lambda v: tr.log1p_p.bind(v) / constant(v, np.log(2)),
+    "Elementwise log2(2**x1 + 2**x2) without overflow.",
+)
 
 
 def copysign(x: Any, y: Any) -> Any:
