@@ -477,3 +477,20 @@ def test_vmap_of_programs_whose_rules_close_over_arrays(kind):
         np.testing.assert_allclose(g(x), x * WEIGHTS)
         np.testing.assert_allclose(xform.grad(lambda x: g(x).sum())(x), 2 * np.ones((2, 1)) * WEIGHTS)  # noqa: B023
         np.testing.assert_allclose(xform.jit(xform.jacrev(g))(x).sum((0, 1)), 2 * np.ones((2, 1)) * WEIGHTS)
+
+
+@pytest.mark.parametrize("program", programs_with(xnp.sin))
+def test_rules_may_push_tangents_through_programs(program):
+    f = xform.jit(programs_with(lambda x: xnp.sin(x))[program])
+    by_jvp = xform.custom_jvp(f)
+    by_jvp.defjvp(lambda primals, tangents: xform.jvp(lambda x: xnp.square(f(x)) / 2, primals, tangents)[0:2])
+    mapped = xform.custom_batching.custom_vmap(lambda x: xnp.square(f(x)) / 2)
+    mapped.def_vmap(lambda size, is_mapped, x: (xnp.square(xform.vmap(f)(x)) / 2, True))
+    x = np.array([0.3, 0.4])
+    for g in (by_jvp, mapped, xform.jit(by_jvp), xform.checkpoint(by_jvp)):
+        slope = np.sin(x) * np.cos(x)
+        np.testing.assert_allclose(xform.grad(g)(x[0]), slope[0])
+        np.testing.assert_allclose(xform.vmap(xform.grad(g))(x), slope)
+        np.testing.assert_allclose(xform.grad(lambda x: xform.vmap(g)(x).sum())(x), slope)  # noqa: B023
+        np.testing.assert_allclose(xform.grad(xform.grad(g))(x[0]), np.cos(2 * x[0]))
+        np.testing.assert_allclose(xform.hessian(g)(x[0]), np.cos(2 * x[0]))

@@ -56,8 +56,31 @@ def lgamma_points(dtype):
     return np.concatenate([neighbours(zeros, dtype), poles, *around, *ratios, *anywhere])
 
 
+@functools.cache
+def zeros_of_digamma():
+    """To 80 digits, in each of the first intervals and in others: pi / tan(pi x) is digamma(1 - x), which is slow."""
+    with mp.workdps(80):
+        out = []
+        for n in [*range(70), *(int(v) for v in spread(70, 1e14, 60))]:
+            x = -n - mp.mpf(1) / 2
+            for _ in range(60):
+                x = -n - 1 + mp.acot(mp.digamma(1 - x) / mp.pi) / mp.pi
+            out.append(x)
+        return out
+
+
+def digamma_points(dtype):
+    zeros = zeros_of_digamma()
+    around = [float(z) + signed(spread(1e-15, 0.3, 5)) for z in zeros[::3]]
+    anywhere = [-rng.uniform(0, 40, 300), -spread(1e-300, 1, 30), -spread(1, 1e15, 200)]
+    return np.concatenate([neighbours(zeros, dtype), beside([-1, -2, -31, -32, -33, -1000], dtype), *around, *anywhere])
+
+
 # Function: exact values, points, bounds on the error in float32 and float64.
-CASES = {"lgamma": (log_gamma, lgamma_points, 3, 4)}
+CASES = {
+    "lgamma": (log_gamma, lgamma_points, 3, 4),
+    "digamma": (mp.digamma, digamma_points, 1, 4),
+}
 
 
 @functools.cache
@@ -84,18 +107,29 @@ def test_accuracy(name, dtype, backend):
 
 @BACKENDS
 @DTYPES
-def test_poles(dtype, backend):
+@pytest.mark.parametrize(("name", "at_zero", "value"), [("lgamma", np.inf, np.inf), ("digamma", -np.inf, np.nan)])
+def test_poles(name, at_zero, value, dtype, backend):
     """At all negative integers, which all numbers from 1 / eps on are; at -inf; NaN stays."""
-    poles = np.array([-0.0, 0.0, -1, -2, -3, -20, -170, -171, -1e6, -1 / np.finfo(dtype).eps, -1e30, -np.inf], dtype)
-    np.testing.assert_array_equal(evaluate(lax.lgamma, [poles], backend), np.inf)
-    assert np.isnan(evaluate(lax.lgamma, [np.array([np.nan, -2.5], dtype)], backend)[0])
+    function = getattr(lax, name)
+    poles = np.array([-1, -2, -3, -20, -170, -171, -1e6, -1 / np.finfo(dtype).eps, -1e30, -np.inf], dtype)
+    np.testing.assert_array_equal(evaluate(function, [poles], backend), value)
+    zeros = np.array([0.0, -0.0], dtype)
+    np.testing.assert_array_equal(evaluate(function, [zeros], backend), [at_zero, np.inf])
+    assert np.isnan(evaluate(function, [np.array([np.nan, -2.5], dtype)], backend)[0])
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, xform.jit])
-def test_derivatives(transform):
+@pytest.mark.parametrize(
+    ("function", "derivative", "zeros"),
+    [
+        (lax.lgamma, mp.digamma, zeros_of_lgamma),
+        (lax.digamma, lambda x: mp.psi(1, x), zeros_of_digamma),
+    ],
+)
+def test_derivatives(function, derivative, zeros, transform):
     """At zeros of the function, where its derivative has none."""
-    x = np.array([float(z) for z in zeros_of_lgamma()[:12]])
-    got = transform(xform.vmap(xform.grad(lax.lgamma)))(x)
+    x = np.array([float(z) for z in zeros()[:12]])
+    got = transform(xform.vmap(xform.grad(function)))(x)
     with mp.workdps(50):
-        want = [float(mp.digamma(mp.mpf(v))) for v in x]
-    np.testing.assert_allclose(got, want, rtol=1e-12)
+        want = [float(derivative(mp.mpf(v))) for v in x]
+    np.testing.assert_allclose(got, want, rtol=3e-15)

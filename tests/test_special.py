@@ -205,35 +205,6 @@ def test_half_precision_is_single_precision_rounded(name):
 
 
 @pytest.mark.parametrize("backend", ["host", "xla"])
-@pytest.mark.parametrize(("name", "points"), [("lgamma", -spread(2, 50, 60)), ("digamma", -spread(0.1, 50, 60))])
-def test_negative_axis(name, points, backend):
-    """With zeros between any two poles, in absolute terms."""
-    got = evaluate(getattr(lax, name), [points], backend)
-    with mp.workdps(50):
-        want = np.array([float(CASES[name][0](mp.mpf(x))) for x in points])
-    conditioning = 1 + abs(points / (points - np.round(points)))  # of the distance to a pole
-    np.testing.assert_array_less(abs(got - want), 4e-16 * (1 + abs(want)) * conditioning)
-
-
-# Around these zeros, too: float64 has enough digits for float32.
-ZEROS = {
-    "lgamma": (-2.4570247382208006, -2.7476826467274127, -3.143580888349981, -3.955294284858598, -9.999999724),
-    "digamma": (-0.504083008264455, -1.573498473162390, -2.610720868444144, -3.635293366436901, -9.702672540001863),
-}
-
-
-@pytest.mark.parametrize("backend", ["host", "xla"])
-@pytest.mark.parametrize("name", ZEROS)
-def test_negative_axis_in_single_precision(name, backend):
-    around = np.concatenate([z + signed(spread(1e-7, 1e-2, 20)) for z in ZEROS[name]])
-    points = np.concatenate([-spread(2, 50, 60), around]).astype(np.float32)
-    points = points[points != np.round(points)]
-    with mp.workdps(50):
-        want = [CASES[name][0](mp.mpf(float(x))) for x in points]
-    assert errors(evaluate(getattr(lax, name), [points], backend), want, np.float32).max() <= 1
-
-
-@pytest.mark.parametrize("backend", ["host", "xla"])
 def test_polygamma_of_negative_numbers(backend):
     m, x = np.repeat([1.0, 2.0, 3.0, 6.0], 20), -spread(0.1, 40, 80)
     got = evaluate(lax.polygamma, [m, x], backend)

@@ -355,6 +355,36 @@ def test_quotients_by_roots(dtype, rng):
     np.testing.assert_allclose(compiled(x)[2], roots[2], rtol=2 * float(np.finfo(dtype).eps))
 
 
+# Remainders
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder", "floor_divide"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_remainders_are_exact(name, dtype, rng):
+    n = 3000
+    y = np.exp(rng.uniform(-5, 5, n)) * rng.choice([-1, 1], n)
+    quotient = np.exp(rng.uniform(-3, 17, n)) * rng.choice([-1, 1], n)
+    quotient[::2] = np.round(quotient[::2])  # next to a multiple
+    x, y = (y * quotient).astype(dtype), y.astype(dtype)
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 3.0, 1e5], dtype)
+    x, y = np.append(x, np.repeat(edges, edges.size)), np.append(y, np.tile(edges, edges.size))
+    lowered = xform.jit(getattr(xform.numpy, name)).lower(x, y)
+    assert "stablehlo.case" in lowered.as_text()
+    for large in (0, dtype(3e30)):  # without and with a quotient that the formula is not for
+        x[0] = large
+        out = np.asarray(lowered.compile(OPTIMIZED)(x, y))
+        with np.errstate(all="ignore"):
+            wanted = getattr(np, name)(x, y)
+        np.testing.assert_array_equal(out, wanted)
+        np.testing.assert_array_equal(np.signbit(out[out == 0]), np.signbit(wanted[out == 0]))
+
+
+@pytest.mark.parametrize("scale", [1e290, 1e-290])
+def test_remainders_of_numbers_of_any_size(scale, rng):
+    x, y = rng.uniform(1, 1000, (2, 2000)) * scale
+    np.testing.assert_array_equal(compiled("rem", x, y), np.fmod(x, y))
+
+
 # Where formulas are used
 
 

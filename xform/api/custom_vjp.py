@@ -322,9 +322,11 @@ class custom_vjp(Custom):
         return Backward(self._cotangents(found, call, in_avals), self._logs(logs))
 
     def _logs(self, logs: Any) -> dict[Any, Any]:
-        if logs is not None and not isinstance(logs, dict):
+        if logs is None:
+            return {}
+        if not isinstance(logs, dict):
             raise self._error("bwd", f"must return as logs None or a dictionary, got {logs!r}")
-        leaves, treedef = flat_arrays(f"logs of {self.name}", logs or {})
+        leaves, treedef = flat_arrays(f"logs of {self.name}", logs)
         out: dict[Any, Any] = treedef.unflatten(leaves)
         return out
 

@@ -39,6 +39,7 @@ class Trace:
 
     __slots__ = ("alive", "level")
     name: str = "trace"
+    is_tape = False  # whether it records operations on tangents, for reverse mode
 
     def __init__(self) -> None:
         self.alive = False

@@ -41,7 +41,10 @@ class JVPTrace(Trace):
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals, tangents = split_tracers(self, JVPTracer, args)
-        out, tangent_out = primitive.jvp(primals, tangents, **params)
+        rule = primitive.jvp
+        if not primitive.remembers_types and any(map(_on_tape, tangents)):
+            rule = primitive.__dict__.get("linearize", rule)
+        out, tangent_out = rule(primals, tangents, **params)
         if primitive.multiple_results:
             return [self.wrap(p, t) for p, t in zip(out, tangent_out, strict=True)]
         return self.wrap(out, tangent_out)
@@ -49,6 +52,18 @@ class JVPTrace(Trace):
     def wrap(self, primal: Any, tangent: Any) -> Any:
         """A tracer, unless the tangent is known to be zero."""
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
+
+
+def _on_tape(t: Any) -> bool:
+    """Whether a tangent is one of reverse mode's, as in a rule of `custom_jvp` that calls `jvp`.
+
+    Operations that hold jaxprs must not put primal values on the tape with it, as they would by their rule for `jvp`.
+    """
+    while isinstance(t, Tracer):
+        if t._trace.is_tape:
+            return True
+        t = t.under
+    return False
 
 
 def split_tracers(trace: Trace, kind: Any, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -64,6 +64,7 @@ class Tape(StagingTrace):
     """The program on tangents. Never the thread's active trace: only operations on its variables come here."""
 
     __slots__ = ()
+    is_tape = True
 
     def process(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         invars, avals = self.lift_all(args)

@@ -3,9 +3,10 @@
 Derivatives are *tangent times coefficient* where possible: one linear operation per operand keeps the program short
 that reverse mode transposes.
 
-May import: `lax.families`, `lax.comparison`, `lax.rounding`, `lax.conversion`.
+May import: `lax.families`, `lax.comparison`, `lax.rounding`, `lax.conversion`, `lax.vector_math`.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ from xform.lax.families import (
     unbroadcast,
 )
 from xform.lax.rounding import RoundingMethod, round_p
+from xform.lax.vector_math import vectorized
 
 neg_p = elementwise(
     "neg",
@@ -338,13 +340,23 @@ def _quotient(x: Any, ans: Any, y: Any) -> Any:
     return round_p.bind(div_p.bind(sub_p.bind(x, ans), y), rounding_method=RoundingMethod.TO_NEAREST_EVEN)
 
 
+_lower_rem = vectorized("rem", _lower_integer_safely("remainder"))
+
+
+def _rem_lower(ctx: Context, x: Value, y: Value) -> Value:
+    divisor = ctx.scalar_of(y)
+    if isinstance(divisor, float) and math.frexp(divisor)[0] == 0.5 and divisor >= 1:
+        return ctx.op("remainder", [x, y], ctx.out)  # LLVM cuts off bits of powers of two
+    return _lower_rem(ctx, x, y)
+
+
 rem_p = elementwise(
     "rem",
     narrow_integers(_rem_host),
     accepts="real number",
     jvp=[lambda g, ans, x, y: g, lambda g, ans, x, y: mul_p.bind(g, neg_p.bind(_quotient(x, ans, y)))],
     jet=locally_linear,
-    lower=_lower_integer_safely("remainder"),
+    lower=_rem_lower,
 )
 
 

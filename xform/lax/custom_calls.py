@@ -391,8 +391,11 @@ def _linear_program(args: Sequence[Any], bwd: Any, **params: Any) -> ClosedJaxpr
 
 def _linear_transpose(cts: Sequence[Any], *args: Any, bwd: Any, perturbed: Sequence[bool], **params: Any) -> list[Any]:
     n = len(args) - sum(perturbed)
-    with collecting(None):  # what the backward function differentiates itself is another pass
+    outer, state.logs = state.logs, None  # what the backward function differentiates itself is another pass
+    try:
         found, logs = bwd(args[:n], cts)
+    finally:
+        state.logs = outer
     record(logs)
     return [*[None] * n, *[ct for ct, p in zip(found, perturbed, strict=True) if p]]
 

@@ -15,11 +15,11 @@ from xform.interpreters.jet import locally_linear
 from xform.interpreters.lowering import lower_as
 from xform.lax.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, rem_p, sub_p
 from xform.lax.bitwise import and_p, or_p
-from xform.lax.comparison import eq_p, lt_p, ne_p, select_n_p
+from xform.lax.comparison import eq_p, gt_p, lt_p, ne_p, select_n_p
 from xform.lax.extremes import max_p, min_p
 from xform.lax.families import constant, elementwise
 from xform.lax.powers import sqrt_p, square_p
-from xform.lax.rounding import RoundingMethod, round_p
+from xform.lax.rounding import floor_p
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
@@ -33,7 +33,9 @@ def _floor_divide(x: Any, y: Any) -> Any:
     ratio = div_p.bind(x, y)
     quotient = select_n_p.bind(eq_p.bind(quotient, zero), quotient, mul_p.bind(ratio, zero))  # a zero with its sign
     quotient = select_n_p.bind(eq_p.bind(y, zero), quotient, ratio)
-    return round_p.bind(quotient, rounding_method=RoundingMethod.TO_NEAREST_EVEN)
+    # To the nearest integer, and down from halves, which large quotients in float32 are by rounding.
+    low = floor_p.bind(quotient)
+    return select_n_p.bind(gt_p.bind(sub_p.bind(quotient, low), constant(x, 0.5)), low, add_p.bind(low, one))
 
 
 floor_divide_p = elementwise(

@@ -9,7 +9,9 @@ May import: `xform.interpreters`, `xform.backends`, `lax.families`, `lax.polynom
 
 import sys
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import reduce
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -186,3 +188,11 @@ def entry(table: tuple[float, ...], index: Any) -> Any:
     """``table[round(index)]`` in float64, elementwise; beyond the ends, the entry there."""
     index = clamp(0.0, index, len(table) - 1.0)
     return entry_p.bind(convert(index, np.dtype(np.int32)), table=table)
+
+
+def bernoulli(n: int) -> list[Fraction]:
+    """The Bernoulli numbers B_0 ... B_n."""
+    numbers: list[Fraction] = []
+    for m in range(n + 1):
+        numbers.append(Fraction(m == 0) - sum(comb(m, k) * b / (m - k + 1) for k, b in enumerate(numbers)))
+    return numbers

@@ -6,6 +6,7 @@ May import: `lax.special.formulas`, `lax.special.zeta`, the elementwise modules 
 `lax.gather`, `lax.reductions`.
 """
 
+from collections.abc import Callable
 from math import factorial, isqrt
 from typing import Any
 
@@ -26,13 +27,12 @@ from xform.lax.rounding import floor, round
 from xform.lax.shapes import expand_dims
 from xform.lax.special import tables
 from xform.lax.special.formulas import all_of, any_of, evaluate, host_as, in_float64, replaced
-from xform.lax.special.negative_axis import lgamma_below
+from xform.lax.special.negative_axis import DIGAMMA_FAR, digamma_below, digamma_far, digamma_near, lgamma_below
 from xform.lax.special.zeta import zeta_of_any
 from xform.lax.transcendental import exp, log
 
 # Both functions of a positive number: a polynomial for 1 <= x <= 3 beside the function's zeros as factors; beyond, the
-# recurrence down to that interval, unrolled; from 8 on Stirling's formula with its remainder. In float64, float32 gets
-# all digits around the zeros on the negative axis, too.
+# recurrence down to that interval, unrolled; from 8 on Stirling's formula with its remainder.
 _STIRLING_FROM = 8.0
 _STEPS = 5
 _STIRLING_CONSTANT = float(np.log(2 * np.pi) - 1) / 2
@@ -46,6 +46,16 @@ def _fraction(x: Any) -> Any:
 def _sin_pi(r: Any) -> Any:
     """sin(pi r) for |r| <= 1/2."""
     return mul(r, evaluate(tables.SIN_PI, square(r)))
+
+
+def _with_negative(high: float, below: Callable[[Any], Any], pole: float, x: Any, y: Any) -> Any:
+    """`y` with what is `below` a number and costs more put in, and the value at the poles."""
+
+    def replace(x: Any, y: Any) -> Any:
+        return select(lt(x, high), select(eq(x, floor(x)), constant(x, pole), in_float64(below)(x)), y)
+
+    some = reduce_or(lt(x, high), tuple(range(x.ndim)))
+    return cond(some, replace, lambda x, y: y, x, y)
 
 
 def _lgamma(x: Any) -> Any:
@@ -74,19 +84,11 @@ def _lgamma(x: Any) -> Any:
     z = max(a, _STIRLING_FROM)
     remainder = div(evaluate(tables.LGAMMA_TAIL, div(1.0, square(z))), z)
     stirling = add(mul(sub(z, 0.5), sub(logarithm, 1.0)), add(remainder, _STIRLING_CONSTANT))
-    y = select(big, stirling, add(core, select(up, neg(logarithm), logarithm)))
-    return select(all_of(le(x, 0.0), eq(x, floor(x))), constant(x, np.inf), y)
+    return select(big, stirling, add(core, select(up, neg(logarithm), logarithm)))
 
 
 def _lgamma_lowered(x: Any) -> Any:
-    below = lt(x, -2.0)
-    return cond(
-        reduce_or(below, tuple(range(x.ndim))),
-        lambda x, y: select(all_of(lt(x, -2.0), ne(x, floor(x))), in_float64(lgamma_below)(x), y),
-        lambda x, y: y,
-        x,
-        _lgamma(x),
-    )
+    return _with_negative(-2.0, lgamma_below, np.inf, x, _lgamma(x))
 
 
 def _lgamma_near_zeros(x: Any) -> Any:
@@ -126,12 +128,11 @@ _ZERO = (-0.5383678550316376, -1.5522348162858677e-17)
 
 
 def _digamma(x: Any) -> Any:
+    """For x >= 0."""
     zero, rest = _ZERO
-    negative = lt(x, 0.0)
-    a = select(negative, sub(1.0, x), x)
-    up = lt(a, 1.0)
-    u = select(up, sub(a, 1.0), sub(a, 2.0))
-    shift = select(up, div(-1.0, a), 0.0)
+    up = lt(x, 1.0)
+    u = select(up, sub(x, 1.0), sub(x, 2.0))
+    shift = select(up, div(-1.0, x), 0.0)
     for _ in range(_STEPS):
         far = gt(u, 1.0)
         u = select(far, sub(u, 1.0), u)
@@ -140,15 +141,25 @@ def _digamma(x: Any) -> Any:
     slope = evaluate(tables.DIGAMMA, u)
     core = sub(mul(sub(u, zero), slope), mul(slope, rest))  # not (u - zero - rest), whose constants XLA adds up
 
-    z = max(a, _STIRLING_FROM)
+    z = max(x, _STIRLING_FROM)
     w = div(1.0, square(z))
     tail = sub(sub(log(z), div(0.5, z)), mul(w, evaluate(tables.DIGAMMA_TAIL, w)))
-    y = select(gt(a, _STIRLING_FROM), tail, add(core, shift))
+    return select(gt(x, _STIRLING_FROM), tail, add(core, shift))
 
-    # Reflection: digamma(1 - x) - digamma(x) = pi / tan(pi x).
+
+def _digamma_by_reflection(x: Any) -> Any:
+    """For all x, with the digits of float32: digamma(1 - x) - digamma(x) = pi / tan(pi x)."""
+    negative = lt(x, 0.0)
+    y = _digamma(select(negative, sub(1.0, x), x))
     r = _fraction(x)
     y = select(negative, sub(y, div(mul(_sin_pi(sub(0.5, abs(r))), np.pi), _sin_pi(r))), y)
     return select(all_of(negative, eq(x, floor(x))), constant(x, np.nan), y)
+
+
+def _digamma_lowered(x: Any) -> Any:
+    if x.dtype != np.float64:
+        return in_float64(_digamma_by_reflection)(x)
+    return _with_negative(0.0, digamma_below, np.nan, x, _digamma(x))
 
 
 def log_minus_digamma(a: Any) -> Any:
@@ -156,22 +167,32 @@ def log_minus_digamma(a: Any) -> Any:
     z = max(a, _STIRLING_FROM)
     w = div(1.0, square(z))
     far = add(div(0.5, z), mul(w, evaluate(tables.DIGAMMA_TAIL, w)))
-    return select(gt(a, _STIRLING_FROM), far, sub(log(a), digamma(a)))
+    return select(gt(a, _STIRLING_FROM), far, sub(log(a), digamma_of_positive_p.bind(a)))
+
+
+_digamma_near, _digamma_far = host_as(digamma_near), host_as(digamma_far)
 
 
 def _digamma_host(x: Any) -> Any:
     from scipy import special
 
-    return special.digamma(x)
+    y = special.digamma(x)
+    if x.dtype != np.float64:
+        return y
+    inner = x != np.floor(x)
+    y = replaced(y, (x < 0) & (x > DIGAMMA_FAR) & inner, _digamma_near, x)
+    return replaced(y, (x < DIGAMMA_FAR) & inner, _digamma_far, x)
 
 
-digamma_p = elementwise(
-    "digamma",
-    _digamma_host,
-    accepts="float",
-    jvp=lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
-    lower=lower_as(in_float64(_digamma)),
-    widen=True,
+_digamma_rules: dict[str, Any] = {
+    "accepts": "float",
+    "jvp": lambda g, ans, x: mul_p.bind(g, polygamma_p.bind(constant(ans, 1), x)),
+    "widen": True,
+}
+digamma_p = elementwise("digamma", _digamma_host, lower=lower_as(_digamma_lowered), **_digamma_rules)
+# For formulas, so that they don't compile what negative numbers take.
+digamma_of_positive_p = elementwise(
+    "digamma_of_positive", _digamma_host, lower=lower_as(in_float64(_digamma)), **_digamma_rules
 )
 
 
@@ -250,8 +271,7 @@ def lgamma(x: Any) -> Any:
 def digamma(x: Any) -> Any:
     """Elementwise derivative of `lgamma`; NaN at -1, -2, ...
 
-    Within 4 ulp for x > 0, and in float32 everywhere. In float64, around its zeros on the negative axis, the error is
-    small in absolute terms only.
+    Within 4 ulp everywhere, also around its zeros, of which there is one between each two poles.
     """
     return apply(digamma_p, x)
 

@@ -3,9 +3,8 @@
 May import: `lax.special.formulas`, the elementwise modules of `lax`, `lax.control_flow`.
 """
 
-from fractions import Fraction
 from functools import partial
-from math import comb, factorial
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -22,22 +21,13 @@ from xform.lax.families import apply, constant, elementwise
 from xform.lax.general_powers import pow
 from xform.lax.reductions import reduce_or
 from xform.lax.rounding import floor
-from xform.lax.special.formulas import host_as
-
-
-def _bernoulli(n: int) -> list[Fraction]:
-    """The Bernoulli numbers B_0 ... B_n."""
-    numbers: list[Fraction] = []
-    for m in range(n + 1):
-        numbers.append(Fraction(m == 0) - sum(comb(m, k) * b / (m - k + 1) for k, b in enumerate(numbers)))
-    return numbers
-
+from xform.lax.special.formulas import bernoulli, host_as
 
 # Euler and Maclaurin's formula: so many terms of the sum, then an integral and corrections with B_2k / (2k)!. These
 # numbers give float64's digits for all q > 0. F. Johansson, "Rigorous high-precision computation of the Hurwitz zeta
 # function and its derivatives", Numerical Algorithms 69 (2015) 253-270, https://arxiv.org/abs/1309.2877
 _TERMS, _TERMS_FLOAT32 = 9, 4
-_CORRECTIONS = [float(b / factorial(n)) for n, b in enumerate(_bernoulli(24)) if n >= 2 and n % 2 == 0]
+_CORRECTIONS = [float(b / factorial(n)) for n, b in enumerate(bernoulli(24)) if n >= 2 and n % 2 == 0]
 _CORRECTIONS_FLOAT32 = 7
 
 

@@ -22,15 +22,18 @@ import numpy as np
 from xform.core.avals import ShapedArray
 from xform.interpreters.lowering import Context, Value, i64s
 from xform.lax.families import KINDS, compare, lower_in_float32
-from xform.lax.vector_math import exponential, trigonometric
-from xform.lax.vector_math.number import FLOAT, INF, Number, where
+from xform.lax.vector_math import division, exponential, trigonometric
+from xform.lax.vector_math.number import FLOAT, Bound, Number
 
 FORMULAS: dict[str, Callable[..., Number]] = {
     name: function
-    for module in (exponential, trigonometric)
+    for module in (division, exponential, trigonometric)
     for name, function in vars(module).items()
     if callable(function) and function.__module__ == module.__name__ and not name.startswith("_")
 }
+
+
+BOUNDS = division.BOUNDS | trigonometric.BOUNDS
 
 
 def vectorized(
@@ -39,18 +42,18 @@ def vectorized(
     """The lowering of an elementwise function of real numbers: by a formula on CPU, or else XLA's operation or a rule.
 
     The formula `name` is for float64, ``short_name`` for float32; either may be missing. For float32 there may be a
-    lowering rule that is float32 arithmetic, instead (`single`). Narrower floats are computed in float32. Formulas of
-    angles are for moderate ones; where there are others, XLA's operation is taken after all.
+    lowering rule that is float32 arithmetic, instead (`single`). Narrower floats are computed in float32. Of some the
+    formula has a `Bound`.
     """
     rules = {64: _numbers(FORMULAS.get(name)), 32: single or _numbers(FORMULAS.get("short_" + name))}
-    bound = trigonometric.BOUNDS.get(name)
+    bound = BOUNDS.get(name)
 
     def lower(ctx: Context, *operands: Value, **params: Any) -> Value:
         out = ctx.out
         rule = rules[64 if out.dtype == FLOAT else 32] if KINDS["float"](out.dtype) else None
         if rule is not None and ctx.module.takes_formula(out.size):
-            if bound is not None and isinstance(otherwise, str):
-                return _unless_large(ctx, bound, rule, otherwise, *operands)
+            if bound is not None:
+                return _within(ctx, bound, rule, *operands)
             return _once(ctx, rule(ctx, *operands))
         return ctx.op(otherwise, operands, out) if isinstance(otherwise, str) else otherwise(ctx, *operands, **params)
 
@@ -84,24 +87,24 @@ def _numbers(formula: Callable[..., Number] | None) -> Callable[..., Value] | No
     return lower
 
 
-def _unless_large(ctx: Context, bound: float, formula: Callable[..., Value], operation: str, x: Value) -> Value:
-    """A formula for numbers below a bound, unless a finite one is not; then XLA's operation, in float64, for all.
+def _within(ctx: Context, bound: Bound, formula: Callable[..., Value], *operands: Value) -> Value:
+    """A formula, if all elements are within its bound; else XLA's operation, in float64, for all of them.
 
-    Which of both was right for an element, a vector would have to compute both to know.
+    A vector would have to compute both for each element.
     """
-    number, wide = x.aval.update(shape=()), x.aval.update(dtype=FLOAT)
-    size = Number(ctx, x, {})
-    finite = where(abs(size) < INF, abs(size), 0.0).value
+    out, number = ctx.out, ShapedArray((), FLOAT)
+    size = bound.measure(*[Number(ctx, ctx.convert(x, FLOAT), {}) for x in operands]).value
     maximum = ctx.region(lambda ctx, a, b: [ctx.op("maximum", [a, b], number)], [number, number])
-    axes = f"dimensions = {i64s(range(len(x.shape)))}"
-    largest = ctx.op("reduce", [finite, ctx.constant(0.0, x.dtype)], number, axes, [maximum])
-    index = ctx.convert(compare(ctx, largest, ctx.constant(bound, x.dtype), "LT"), np.dtype(np.int32))
+    axes = f"dimensions = {i64s(range(len(out.shape)))}"
+    largest = ctx.op("reduce", [size, ctx.constant(0.0, FLOAT)], number, axes, [maximum])
+    index = ctx.convert(compare(ctx, largest, ctx.constant(bound.limit, FLOAT), "LT"), np.dtype(np.int32))
 
     def general(ctx: Context) -> list[Value]:
-        return [ctx.convert(ctx.op(operation, [ctx.convert(x, FLOAT)], wide), x.dtype)]
+        wide = [ctx.convert(x, FLOAT) for x in operands]
+        return [ctx.convert(ctx.op(bound.operation, wide, out.update(dtype=FLOAT)), out.dtype)]
 
-    regions = [ctx.region(general, []), ctx.region(lambda ctx: [formula(ctx, x)], [])]
-    return ctx.op("case", [index], ctx.out, "", regions)
+    regions = [ctx.region(general, []), ctx.region(lambda ctx: [formula(ctx, *operands)], [])]
+    return ctx.op("case", [index], out, "", regions)
 
 
 def _once(ctx: Context, result: Value) -> Value:

@@ -3,8 +3,8 @@
 May import: `lax.families`.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -116,6 +116,10 @@ class Number:
         """The nearest integer."""
         return self._op("round_nearest_even", self)
 
+    def floor(self) -> "Number":
+        """The largest integer that is not larger."""
+        return self._op("floor", self)
+
     def sqrt(self) -> "Number":
         """The square root, correctly rounded."""
         return self._op("sqrt", self)
@@ -151,6 +155,14 @@ class Number:
     def to(self, dtype: Any) -> "Number":
         """Converted to `dtype`."""
         return self._with(self.ctx.convert(self.value, np.dtype(dtype)))
+
+
+class Bound(NamedTuple):
+    """Up to where a formula holds: for operands whose `measure` is below a `limit`. Beyond is XLA's operation."""
+
+    operation: str
+    measure: Callable[..., Number]
+    limit: float
 
 
 def where(condition: Number, x: Any, y: Any) -> Number:

@@ -9,6 +9,7 @@ from xform.lax.vector_math.number import (
     INF,
     INTEGER,
     SIGN,
+    Bound,
     Number,
     polynomial,
     reciprocal,
@@ -19,9 +20,7 @@ from xform.lax.vector_math.number import (
 # pi / 2 as 53 bits and the rest, and as thrice 29 bits and the rest.
 HALF_PI, HALF_PI_REST = 1.5707963267948966, 6.123233995736766e-17
 PARTS = (1.570796325802803, 9.920935774287987e-10, 2.2517417706346578e-18, 3.5215598651832e-27)
-# Radians. Below it, quarter turns are numbers of 24 bits.
-MODERATE = 2.0**24
-BOUNDS = dict.fromkeys(("sin", "cos", "tan"), MODERATE)
+MODERATE = 2.0**24  # radians: quarter turns are numbers of 24 bits
 
 # (sin r / r - 1) / r^2 and (cos r - 1 + r^2 / 2) / r^4 as polynomials in r^2, |r| <= 1. Relative errors of sine and
 # cosine: 2^-63, 2^-58; of the short ones 2^-33, 2^-38.
@@ -115,6 +114,16 @@ def tan(x: Number) -> Number:
     dividend, divisor = where(odd, cosine, sine), where(odd, sine, cosine)
     value = _quotient(dividend, divisor, (where(odd, c1, s1), where(odd, s1, c1)))
     return (value.bits ^ (x.bits & SIGN) ^ ((quadrant & 1) << 63)).float
+
+
+def _angle(x: Number) -> Number:
+    """How large it is; 0 if it is not a finite number, which has no sine."""
+    return where(abs(x) < INF, abs(x), 0.0)
+
+
+BOUNDS = {
+    name: Bound(operation, _angle, MODERATE) for name, operation in (("sin", "sine"), ("cos", "cosine"), ("tan", "tan"))
+}
 
 
 # float32, computed in float64
