@@ -168,6 +168,14 @@ def _collides(x: ShapedArray, axes: tuple[int, ...]) -> bool:
     return axes == (0,) and row % 2**11 == 0 and row <= 2**15
 
 
+def _part(ctx: Context, x: Value, axis: int, first: int, end: int) -> Value:
+    """A slice along one axis."""
+    start, limit = [0] * len(x.shape), list(x.shape)
+    start[axis], limit[axis] = first, end
+    bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
+    return ctx.op("slice", [x], x.aval.update(shape=(*x.shape[:axis], end - first, *x.shape[axis + 1 :])), bounds)
+
+
 def _is_for_loops(x: ShapedArray, axes: tuple[int, ...]) -> bool:
     """Whether a sum is over few elements, or its inner loop one over results."""
     return x.ndim - 1 not in axes or math.prod(x.shape[a] for a in axes) <= 16
@@ -240,6 +248,9 @@ def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Calla
     return host
 
 
+_LANES = 8
+
+
 def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
     opposite, identity = ("minimum", lowest) if operation == "maximum" else ("maximum", highest)
 
@@ -255,18 +266,28 @@ def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
         return ctx.op("negate", [ctx.op(opposite, negatives, a.aval)], a.aval)
 
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
-        wide, dtype = accumulator(x.dtype), x.dtype
+        wide = accumulator(x.dtype)
         if not ctx.takes_loops(x.aval.update(dtype=wide)) or (len(axes) == 1 and x.shape[axes[0]] <= SHORT_AXIS):
             return plain(ctx, x, axes=axes)
-        *shape, n = x.shape
-        lanes = math.gcd(n, 8)
-        x = ctx.convert(x, wide)
-        if lanes < 4 or len(shape) not in axes:
-            return ctx.convert(_reduced(ctx, by_negatives, identity, x, axes), dtype)
-        # One number is compared with the next; several at once are by vector instructions.
-        x = ctx.op("reshape", [x], x.aval.update(shape=(*shape, n // lanes, lanes)))
-        out = _reduced(ctx, by_negatives, identity, x, axes)
-        return ctx.convert(_unrolled(ctx, write, out, out.aval.ndim - 1), dtype)
+        return ctx.convert(by_lanes(ctx, ctx.convert(x, wide), axes), x.dtype)
+
+    def by_lanes(ctx: Context, x: Value, axes: tuple[int, ...]) -> Value:
+        """Compare several numbers at once with the next ones, by vector instructions."""
+        first = x.aval.ndim
+        while first - 1 in axes:
+            first -= 1
+        shape, n = x.shape[:first], math.prod(x.shape[first:])
+        if first == x.aval.ndim or n < 4 * _LANES:
+            return _reduced(ctx, by_negatives, identity, x, axes)
+        x = ctx.op("reshape", [x], x.aval.update(shape=(*shape, n)))
+        axes = (*(a for a in axes if a < first), first)
+        end = n - n % _LANES
+        body = ctx.op("reshape", [_part(ctx, x, first, 0, end)], x.aval.update(shape=(*shape, end // _LANES, _LANES)))
+        lanes = _reduced(ctx, by_negatives, identity, body, axes)
+        out = _unrolled(ctx, write, lanes, lanes.aval.ndim - 1)
+        if end == n:
+            return out
+        return write(ctx, out, _reduced(ctx, by_negatives, identity, _part(ctx, x, first, end, n), axes))
 
     plain = lower_reduce(write, identity)
     return lower
