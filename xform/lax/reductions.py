@@ -128,7 +128,7 @@ def _reduced(ctx: Context, step: Callable[..., Value], identity: Callable[..., A
 
 # XLA on CPU hands reductions of floats to a library (YNNPACK), which is good along contiguous memory: twice as fast as
 # XLA's own loops. Over a few elements it is up to fifty times slower than these, and what it gets must be in memory,
-# where a loop computes its operand on the way. In its maxima and minima of 4096 elements and more NaN is lost.
+# where a loop computes its operand on the way.
 
 
 def _slice(ctx: Context, x: Value, axis: int, first: int, end: int) -> Value:
@@ -249,6 +249,7 @@ def _extreme_host(ufunc: np.ufunc, identity: Callable[[np.dtype], Any]) -> Calla
 
 
 _LANES = 8
+_LIBRARYS = 2**12  # elements, from which on XLA on CPU hands reductions to the library, in whose extremes NaN is lost
 
 
 def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
@@ -267,7 +268,8 @@ def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
 
     def lower(ctx: Context, x: Value, *, axes: tuple[int, ...]) -> Value:
         wide = accumulator(x.dtype)
-        if not ctx.takes_loops(x.aval.update(dtype=wide)) or (len(axes) == 1 and x.shape[axes[0]] <= SHORT_AXIS):
+        short = len(axes) == 1 and x.shape[axes[0]] <= SHORT_AXIS
+        if short or x.aval.size < _LIBRARYS or not ctx.takes_loops(x.aval.update(dtype=wide)):
             return plain(ctx, x, axes=axes)
         return ctx.convert(by_lanes(ctx, ctx.convert(x, wide), axes), x.dtype)
 
