@@ -35,6 +35,7 @@ TESTED_ELSEWHERE = {
     "add_any": "sums of cotangents: every derivative of an operation used twice",
     "cond": "test_control_flow, test_compositions",
     **dict.fromkeys(["checkpoint", "name"], "test_checkpoint"),
+    **dict.fromkeys(["alternative", "saved"], "test_custom_gradients: rules with remat under checkpoint"),
     **dict.fromkeys(["custom_jvp_call", "custom_linear", "custom_vjp_call", "linear_call"], "test_custom_derivatives"),
     "custom_vmap_call": "test_custom_batching",
     "linear_solve": "test_solves",
