@@ -264,7 +264,7 @@ def eigh(x: list[list[Any]], *, lower: bool, vectors: bool) -> tuple[Any, ...]:
     diagonal = [x[i][i] for i in range(n)]
     w, beside, scale = _scaled(diagonal, [x[j][i] if lower else x[i][j] for i, j in pairs], conjugated=lower)
     eye = [full_like(x[0][0], i == j) for i in range(n) for j in range(n)] if vectors else []
-    tolerance = (float(np.finfo(dtype_of(scale)).eps) / 8) ** 2
+    tolerance = _negligible(scale)
 
     def unfinished(*state: Any) -> Any:
         rest = total([squared(e) for e in state[n : n + len(pairs)]])
@@ -320,9 +320,16 @@ def _sorted(w: list[Any], v: list[list[Any]], scale: Any) -> tuple[list[Any], li
     return [e * scale for e in w], rows
 
 
+def _negligible(x: Any) -> float:
+    """The square of what is too small to be seen beside numbers of size one."""
+    return float((np.finfo(dtype_of(x)).eps / 8) ** 2)
+
+
 def _rotate(w: list[Any], a: dict[tuple[int, int], Any], v: list[list[Any]], p: int, q: int) -> None:
     """Make element (p, q) of the matrix zero that has `w` on its diagonal and `a` above it; `v` goes along."""
     e, gap = a[p, q], w[q] - w[p]
+    # Beside equal eigenvalues even rounding errors would be turned, by any angle, as long as other matrices take.
+    e = where(squared(e) > _negligible(gap) * abs(w[p] * w[q]), e, e * 0.0)
     size = abs(gap) + sqrt(gap * gap + 4.0 * squared(e))
     factor = where(gap < 0, -2.0, full_like(gap, 2)) / where(equals(size, 0), 1.0, size)
     tangent = times(factor, e)
