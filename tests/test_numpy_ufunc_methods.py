@@ -12,6 +12,8 @@ RNG = np.random.default_rng(0)
 FLOATS, INTS = RNG.uniform(0.5, 2, (3, 4)), RNG.integers(1, 4, (3, 4))
 ARRAYS = [FLOATS, INTS, FLOATS > 1, FLOATS.astype("f"), np.zeros((0, 4)), np.zeros((3, 0), int)]
 MASK = RNG.uniform(size=(3, 4)) > 0.3
+# NumPy 2.4 with AVX-512 skips elements when it reduces contiguous floats with these.
+MISTAKEN = ("arctan2", "power")
 # Method, what follows the array by position, and keywords; a mask is broadcast to the array.
 CALLS = [
     ("reduce", (), {}), ("reduce", (1,), {}), ("reduce", (None,), {}), ("reduce", ((0, 1),), {}), ("reduce", ((),), {}),
@@ -52,6 +54,10 @@ def test_methods(name):
                 continue
             call = (name, method, x.dtype, x.shape, args, kwargs)
             got, wanted = (attempt(getattr(f, method), x, *args, **kwargs) for f in (ours, theirs))
+            is_float = isinstance(wanted, np.ndarray | np.floating)
+            if name in MISTAKEN and method == "reduce" and is_float and "float32" not in args:
+                one_by_one = np.frompyfunc(theirs, 2, 1).reduce(x, *args, **kwargs)
+                wanted = np.asarray(one_by_one).astype(wanted.dtype)
             if name == "ldexp" and args[1:2] == ("float32",):
                 continue  # which would make the exponents floats
             if name == "lcm" and "not reorderable" in str(wanted):
