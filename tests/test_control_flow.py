@@ -148,6 +148,37 @@ def test_long_loops_over_large_carries_take_two_steps_at_a_time(length, called):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
 
 
+def test_what_a_step_computes_from_constants_is_computed_before_the_loop():
+    """And differentiated after it; what is larger than what it is made of is not kept."""
+
+    def f(w, b, x):
+        def step(u, y):
+            return u * sin(w * w) + b[0] * y + lax.broadcast(lax.exp(b), (4,))[:, 0], lax.exp(b)[1]
+
+        return lax.scan(step, x, np.arange(6.0).reshape(3, 2)[:, :1])
+
+    w, b, x = np.arange(4.0), np.array([0.3, 0.7]), np.ones(4)
+    (loop,) = [e for e in equations(f, w, b, x) if e.primitive is scan_p]
+    inside = [e.primitive.name for e in loop.params["jaxpr"].eqns]
+    assert "sin" not in inside and "exp" not in inside and "broadcast_in_dim" in inside
+    backward = [e for e in equations(xform.grad(lambda *a: f(*a)[0].sum(), (0, 1)), w, b, x) if e.primitive is scan_p]
+    assert not {"sin", "cos", "exp"} & {e.primitive.name for loop in backward for e in loop.params["jaxpr"].eqns}
+
+    def in_python(w, b, x):
+        ys = np.arange(3.0) * 2
+        for y in ys:
+            x = x * sin(w * w) + b[0] * y + exp(b)[0]
+        return x, lax.broadcast(exp(b)[1], (3,))
+
+    for g in (f, xform.jit(f)):
+        for ours, expected in zip(g(w, b, x), in_python(w, b, x), strict=True):
+            np.testing.assert_allclose(ours, expected, rtol=1e-14)
+        ours = xform.grad(lambda *a, g=g: g(*a)[0].sum() + g(*a)[1].sum(), (0, 1, 2))(w, b, x)
+        expected = xform.grad(lambda *a: in_python(*a)[0].sum() + in_python(*a)[1].sum(), (0, 1, 2))(w, b, x)
+        for a, e in zip(ours, expected, strict=True):
+            np.testing.assert_allclose(a, e, rtol=1e-13)
+
+
 def test_rows_of_a_large_carry_are_written_in_place():
     """A carry of which a step sets an element must not be copied, nor must its loop be doubled."""
     x = np.zeros(2**20)

@@ -107,3 +107,52 @@ def test_loops_over_stencils_take_two_steps_at_a_time():
         u, old = u.copy(), u
         u[1:-1, 1:-1] += 0.1 * (old[2:, 1:-1] + old[:-2, 1:-1] + old[1:-1, 2:] + old[1:-1, :-2] - 4 * old[1:-1, 1:-1])
     np.testing.assert_allclose(out, u, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_operands_padded_in_several_ways_are_padded_once(dtype):
+    """As in the derivatives of stencils; values and zeros are those of `pad` on the host."""
+    x = array(dtype)
+    shifts = [((2, 0, 0), (1, 1, 0)), ((0, 2, 0), (1, 1, 0)), ((1, 1, 0), (2, 0, 0)), ((1, 1, 0), (0, 2, 0))]
+
+    def f(x):
+        twice = x * 2
+        return [lax.pad(twice, dtype(0), shift) for shift in shifts]
+
+    x = np.tile(x, (20, 20))
+    g = xform.jit(f)
+    assert g.lower(x).as_text().count("stablehlo.pad") == 1
+    for ours, expected in zip(g(x), f(x), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+        np.testing.assert_array_equal(np.signbit(ours), np.signbit(expected))
+
+
+def test_the_gradient_of_a_stencil_pads_once_a_step():
+    def energy(k, u):
+        def step(u, _):
+            around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+            return u.at[1:-1, 1:-1].add(k[1:-1, 1:-1] * (around - 4 * u[1:-1, 1:-1])), None
+
+        return jnp.sum(lax.scan(step, u, None, length=20)[0] ** 2)
+
+    rng = np.random.default_rng(1)
+    k, u = rng.uniform(0.1, 0.2, (300, 300)), rng.normal(size=(300, 300))
+    ours = xform.jit(xform.grad(energy, (0, 1)))(k, u)
+
+    def laplacian(u):
+        return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1]
+
+    states = [u]
+    for _ in range(20):
+        states.append(states[-1].copy())
+        states[-1][1:-1, 1:-1] += k[1:-1, 1:-1] * laplacian(states[-2])
+    d, by_k = 2 * states[-1], np.zeros_like(k)
+    for u in states[-2::-1]:  # the adjoint method by hand
+        inner = d[1:-1, 1:-1]
+        by_k[1:-1, 1:-1] += inner * laplacian(u)
+        kd, d = k[1:-1, 1:-1] * inner, d.copy()
+        for place in (np.s_[2:, 1:-1], np.s_[:-2, 1:-1], np.s_[1:-1, 2:], np.s_[1:-1, :-2]):
+            d[place] += kd
+        d[1:-1, 1:-1] -= 4 * kd
+    np.testing.assert_allclose(ours[0], by_k, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours[1], d, rtol=1e-9, atol=1e-9)

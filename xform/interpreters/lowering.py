@@ -18,7 +18,7 @@ import numpy as np
 from xform.core import dtypes, source
 from xform.core.array import host_value
 from xform.core.avals import ShapedArray
-from xform.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal
+from xform.core.jaxpr import ClosedJaxpr, Eqn, Jaxpr, Literal
 from xform.interpreters import fusion
 from xform.interpreters.staging import trace_to_closed
 
@@ -203,7 +203,9 @@ class Context:
         self.lines: list[str] = []
         self.constants: dict[Any, Value] = {}
         self.outs: list[ShapedArray] = []
-        self._outvars: Sequence[Atom] = []  # of the equation being lowered
+        self._shared: dict[Any, Value] = {}
+        self._jaxpr: Any = None  # the Jaxpr that is being lowered
+        self._eqn: Any = None  # the Eqn of it
         # The program's results, as ids of variables; None in a function or loop, which may run more than once.
         self._returned: set[int] | None = None
         self._count = 0
@@ -278,6 +280,13 @@ class Context:
             out.scalar = x
         return out
 
+    def shared(self, key: Any, write: Callable[[], Value]) -> Value:
+        """What ``write()`` writes, once per function or region."""
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = write()
+        return found
+
     def full(self, shape: Sequence[int], value: Any, dtype: Any) -> Value:
         """A constant array of one value."""
         return self.broadcast(self.constant(value, dtype), shape)
@@ -313,13 +322,18 @@ class Context:
             y = self.op("multiply", [y, self.opaque_one(y)], y.aval)
         return self.op("divide", [x, y], out)
 
+    def siblings(self) -> list[Eqn]:
+        """The equations that do the same with the same operand as the one being lowered, up to their parameters."""
+        eqn, eqns = self._eqn, self._jaxpr.eqns
+        return [e for e in eqns if e.primitive is eqn.primitive and e.invars[0] is eqn.invars[0]]
+
     def workspace(self, k: int) -> Value | None:
         """Memory of any content for the result `k` of the equation being lowered, which must write all of it.
 
         None if the result is small, too large to be kept, or returned, or if the operation may run more than once.
         """
         aval, lent = self.outs[k], self.module.workspaces
-        if lent is None or self._returned is None or id(self._outvars[k]) in self._returned or not _is_large(aval):
+        if lent is None or self._returned is None or id(self._eqn.outvars[k]) in self._returned or not _is_large(aval):
             return None
         if _bytes(aval) + sum(_bytes(each.aval) for each in lent) > ALL_WORKSPACES:
             return None
@@ -333,15 +347,15 @@ class Context:
 
     def region(self, body: Callable[..., Sequence[Value]], avals: Sequence[ShapedArray]) -> str:
         """A region ``({^bb0(args): ...})`` whose results are ``body(ctx, *args)``."""
-        outer, constants, returned = self.lines, self.constants, self._returned
-        self.lines, self.constants, self._returned = [], dict(constants), None
+        outer = self.lines, self.constants, self._shared, self._returned
+        self.lines, self.constants, self._shared, self._returned = [], dict(self.constants), dict(self._shared), None
         try:
             args = [self.value(aval) for aval in avals]
             outs = body(self, *args)
             head = f"^bb0({', '.join(f'{a.name}: {a.type}' for a in args)}):\n" if args else "\n"
             inner = "\n".join(["  " + line for line in self.lines] + ["    " + return_text("stablehlo.return", outs)])
         finally:
-            self.lines, self.constants, self._returned = outer, constants, returned
+            self.lines, self.constants, self._shared, self._returned = outer
         return f"{{{head}{inner}\n  }}"
 
     def jaxpr(self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
@@ -351,10 +365,11 @@ class Context:
             env[id(var)] = const if isinstance(const, Value) else self.constant(host_value(const))
         for var, value in zip(jaxpr.invars, args, strict=True):
             env[id(var)] = value
-        outer = self.outs, self._outvars, self._location
+        outer = self.outs, self._jaxpr, self._eqn, self._location
+        self._jaxpr = jaxpr
         for eqn in jaxpr.eqns:
             operands = [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in eqn.invars]
-            self.outs, self._outvars = [v.aval for v in eqn.outvars], eqn.outvars
+            self.outs, self._eqn = [v.aval for v in eqn.outvars], eqn
             if self.module.debug_info and eqn.source is not None:
                 code = eqn.source[0]
                 self._location = f' loc("{code.co_filename}":{source.line_of(eqn.source)}:0)'
@@ -364,13 +379,13 @@ class Context:
                     env[id(var)] = value
             else:
                 env[id(eqn.outvars[0])] = result
-        self.outs, self._outvars, self._location = outer
+        self.outs, self._jaxpr, self._eqn, self._location = outer
         return [self.constant(v.val, v.aval.dtype) if type(v) is Literal else env[id(v)] for v in jaxpr.outvars]
 
     def call(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
         """Call a nested jaxpr as a function; or write it in place, if it has use for workspaces."""
         if self.module.workspaces is not None and self._returned is not None and _makes_large_arrays(closed.jaxpr):
-            returned, pairs = self._returned, zip(closed.jaxpr.outvars, self._outvars, strict=True)
+            returned, pairs = self._returned, zip(closed.jaxpr.outvars, self._eqn.outvars, strict=True)
             self._returned = {id(inner) for inner, outer in pairs if id(outer) in returned}
             try:
                 return self.jaxpr(closed.jaxpr, closed.consts, args)

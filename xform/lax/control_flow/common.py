@@ -84,6 +84,37 @@ def merge_consts(closed: Sequence[ClosedJaxpr], consts: Sequence[Sequence[Any]])
     return out, merged
 
 
+def hoist(closed: ClosedJaxpr, consts: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
+    """A body that leaves to its caller what it computes from its leading constants only, and its new constants.
+
+    Not so the derivative would be computed, and summed up, in each step: XLA takes out of loops what is constant, but
+    not the linear functions of what is summed. What is larger than its operands stays inside.
+    """
+    jaxpr, n = closed.jaxpr, len(consts)
+    known = {id(v): v for v in jaxpr.invars[:n]}
+    outside, inside = [], []
+    for eqn in jaxpr.eqns:
+        operands = [v for v in eqn.invars if isinstance(v, Var)]
+        if operands and all(id(v) in known for v in operands) and _may_leave(eqn, operands):
+            outside.append(eqn)
+            known.update((id(v), v) for v in eqn.outvars)
+        else:
+            inside.append(eqn)
+    if not outside:
+        return closed, list(consts)
+    needed = {id(v) for eqn in inside for v in eqn.invars} | {id(v) for v in jaxpr.outvars}
+    leading = [v for v in known.values() if id(v) in needed]
+    values = eval_jaxpr(Jaxpr([], jaxpr.invars[:n], leading, outside, jaxpr.name), [], *consts)
+    body = Jaxpr(jaxpr.constvars, [*leading, *jaxpr.invars[n:]], jaxpr.outvars, inside, jaxpr.name)
+    return ClosedJaxpr(body, closed.consts), values
+
+
+def _may_leave(eqn: Eqn, operands: Sequence[Var]) -> bool:
+    largest = max(v.aval.size for v in operands)
+    is_plain = not eqn.primitive.has_effects and next(subjaxprs(eqn.params), None) is None
+    return is_plain and all(v.aval.size <= largest for v in eqn.outvars)
+
+
 def retype_outputs(closed: ClosedJaxpr, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
     """The jaxpr with results converted to `avals` (dtypes and weak types)."""
     if closed.out_avals == list(avals):

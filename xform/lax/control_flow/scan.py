@@ -489,6 +489,7 @@ def scan(
         carry_avals,
     )
     closed = common.retype_outputs(closed, [*avals, *closed.out_avals[len(avals) :]])
+    closed, consts = common.hoist(closed, consts)
     outs = scan_p.bind(
         *consts, *carry, *xs_leaves, jaxpr=closed, length=length, reverse=bool(reverse), num_consts=len(consts),
         num_carry=len(carry), unroll=_unroll(unroll, length),

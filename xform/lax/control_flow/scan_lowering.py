@@ -24,8 +24,12 @@ LARGE_CARRY = 4096
 LONG_LOOP = 2**20
 LARGEST_STEP = 32.0
 
-# Operations that are arithmetic if they change most of an array, and where they have what they write.
-_UPDATES = {"dynamic_update_slice": 1, "scatter_add": 2}
+# Operations that are arithmetic if they change, or take, most of an array; and what they change it by, or take.
+_OF_MOST = {
+    "dynamic_update_slice": lambda eqn: eqn.invars[1],
+    "scatter_add": lambda eqn: eqn.invars[2],
+    "gather": lambda eqn: eqn.outvars[0],
+}
 
 
 def lower(
@@ -57,14 +61,14 @@ def lower(
         at = c.op("subtract", [c.constant(length - 1, counter.dtype), i], counter) if reverse else i
         zero = c.constant(0, counter.dtype)
         slices = []
-        for x in xs:
+        for x, var in zip(xs, jaxpr.jaxpr.invars[n:], strict=True):
             sizes = ", ".join(map(str, (1, *x.shape[1:])))
             sliced = c.op(
                 "dynamic_slice", [x, at, *[zero] * (len(x.shape) - 1)], x.aval.update(shape=(1, *x.shape[1:])),
                 f"slice_sizes = array<i64: {sizes}>",
             )  # fmt: skip
             row = c.op("reshape", [sliced], x.aval.update(shape=x.shape[1:]))
-            slices.append(c.once(row) if c.platform == "cpu" and _is_large(row.aval) else row)
+            slices.append(c.once(row) if c.platform == "cpu" and _is_reread(jaxpr.jaxpr, var) else row)
         with c.module.repeated(length):
             results = c.jaxpr(jaxpr.jaxpr, jaxpr.consts, [*consts, *now, *slices])
         new_ys = []
@@ -105,6 +109,11 @@ def _is_computed(jaxpr: Jaxpr, var: Var | Literal) -> bool:
     return _cost(eqn) < math.inf
 
 
+def _is_reread(jaxpr: Jaxpr, var: Var) -> bool:
+    """Whether a large array of floats has several users."""
+    return _is_large(var.aval) and sum(v is var for eqn in jaxpr.eqns for v in eqn.invars) > 1
+
+
 def _is_large(aval: ShapedArray) -> bool:
     return aval.size >= LARGE_CARRY and aval.dtype in (np.float32, np.float64)
 
@@ -120,7 +129,7 @@ def _work(jaxpr: Jaxpr) -> float:
 
 
 def _cost(eqn: Eqn) -> float:
-    update = _UPDATES.get(eqn.primitive.name)
-    if update is not None and is_most(eqn.invars[update].aval, eqn.invars[0].aval):
+    part = _OF_MOST.get(eqn.primitive.name)
+    if part is not None and is_most(part(eqn).aval, eqn.invars[0].aval):
         return add_p.cost_again
     return eqn.primitive.cost_again
