@@ -134,9 +134,15 @@ def _on_each(rows: list[np.ndarray], devices: Sequence[Device]) -> ArrayImpl:
 @api_boundary
 def block_until_ready(x: Any) -> Any:
     """Wait until the arrays of a pytree are computed, and return it."""
+    buffers = []
     for leaf in tree.leaves(x):
-        if hasattr(leaf, "block_until_ready"):
+        if type(leaf) is ArrayImpl:
+            if leaf._buffer is not None and leaf._host is None:
+                buffers.append(leaf._device_buffer())
+        elif hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
+    if buffers:
+        xla.block_until_ready(buffers)
     return x
 
 
