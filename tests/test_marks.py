@@ -24,6 +24,11 @@ CASES = {
         x,
         [0, 0.5 - 0.5 * np.log(3), 1 / 16 - np.log(6) / 16],
     ),
+    "where of a root before a loop": (
+        lambda a: lax.fori_loop(0, 3, lambda _, u: u + xnp.where(u < 1, 0.0, xnp.sqrt(a) * u), xnp.sign(a)).sum(),
+        x,
+        [0, 6, 6.75],  # of (1 + sqrt(a))**3
+    ),
     "an infinite factor": (lambda a: xnp.where(a < 0, a * np.inf, a).sum(), x, [1, 1, 1]),
     "an element's infinite factor": (lambda a: xnp.where(x > 0, a.at[0].multiply(np.inf), a).sum(), x, [1, 1, 1]),
     "infinite factors": (lambda a: xnp.where(x > 0, a.at[[0, 1, 0]].multiply([np.inf, 2, 0]), 0).sum(), x, [0, 2, 1]),
