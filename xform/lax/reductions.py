@@ -108,8 +108,13 @@ def lower_reduce(operation: str | Callable[..., Value], identity: Callable[[np.d
                 total = reduced(ctx, x.negative_of, axes)
                 return ctx.op("subtract", [ctx.full(total.shape, 0, total.dtype), total], total.aval)
             if x.is_cheap and x.aval.size >= LARGE_SUM:
-                parts = _quarters(ctx, x, max(axes, key=lambda a: x.shape[a]))
-                return functools.reduce(partial(combine, ctx), [reduced(ctx, part, axes) for part in parts])
+                axis = max(axes, key=lambda a: x.shape[a])
+                parts = _quarters(ctx, x, axis)
+                if axes == (axis,) and _collides(parts[0].aval, axes):
+                    sums = [_by_quarters(ctx, combine, part, axis) for part in parts]
+                else:
+                    sums = [reduced(ctx, part, axes) for part in parts]
+                return functools.reduce(partial(combine, ctx), sums)
             if not _collides(x.aval, axes):
                 step = _minus_negative
         return _reduced(ctx, step, identity, x, axes)
@@ -160,6 +165,14 @@ def _quarters(ctx: Context, x: Value, axis: int) -> list[Value]:
         total = ctx.op("add", [total, each], total.aval)
     rest = [_slice(ctx, x, axis, 4 * n, x.shape[axis])] if x.shape[axis] % 4 else []
     return [ctx.once(total), *rest]
+
+
+def _by_quarters(ctx: Context, combine: Callable[..., Value], x: Value, axis: int) -> Value:
+    """The sum along an axis, by one quarter of it after the other."""
+    if x.shape[axis] <= SHORT_AXIS:
+        return _unrolled(ctx, combine, x, axis)
+    sums = [_by_quarters(ctx, combine, part, axis) for part in _quarters(ctx, x, axis)]
+    return functools.reduce(partial(combine, ctx), sums)
 
 
 def _collides(x: ShapedArray, axes: tuple[int, ...]) -> bool:
