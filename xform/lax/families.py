@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from xform.core import dtypes
-from xform.core.array import Array, get_aval
+from xform.core.array import Array, ArrayImpl, get_aval
 from xform.core.avals import ShapedArray
 from xform.core.trace import Primitive
 from xform.interpreters import batching, dependencies
@@ -362,6 +362,7 @@ def no_sharding(name: str, **arguments: Any) -> None:
             raise NotImplementedError(f"lax.{name}: only {argument}=None is supported, got {value!r}")
 
 
+_ARRAYS = (Array, np.ndarray, np.generic)
 _SCALARS = (bool, int, float, complex)
 
 
@@ -369,7 +370,7 @@ def as_operands(name: str, *args: Any) -> Sequence[Any]:
     """Check the arguments of a lax function; Python scalars take the dtype of the arrays beside them."""
     scalars = 0
     for a in args:
-        if not isinstance(a, Array | np.ndarray | np.generic):
+        if type(a) is not ArrayImpl and not isinstance(a, _ARRAYS):
             if isinstance(a, _SCALARS):
                 scalars += 1
             elif not hasattr(a, "__array__"):
