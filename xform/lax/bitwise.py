@@ -78,9 +78,16 @@ def _population_count_lower(ctx: Context, x: Value) -> Value:
     return ctx.convert(ctx.op("popcnt", [x], x.aval), ctx.out.dtype)
 
 
+def _population_count_host(x: Any) -> Any:
+    bits = _unsigned(x)
+    if not x.ndim or x.dtype.kind not in "iu":
+        return np.bitwise_count(bits).astype(x.dtype, copy=False)
+    return np.bitwise_count(bits, out=np.empty(x.shape, x.dtype), casting="unsafe")
+
+
 population_count_p = elementwise(
     "population_count",
-    lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype, copy=False),
+    _population_count_host,
     accepts="integer",
     lower=_population_count_lower,
 )
