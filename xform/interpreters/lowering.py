@@ -316,6 +316,11 @@ class Context:
         """The same floats, computed once: XLA takes a division for too expensive to be done again by each user."""
         return self.op("divide", [x, self.opaque_one(x)], x.aval)
 
+    def apart(self, x: Value) -> Value:
+        """The same floats, in a loop of their own: XLA doesn't fuse an expensive operation with what uses it twice."""
+        x = self.once(x)
+        return self.op("multiply", [x, self.opaque_one(x)], x.aval)
+
     def quotient(self, x: Value, y: Value, out: ShapedArray) -> Value:
         """``x / y``: where `y` is a square root, XLA would take the reciprocal root, and knows no vectors for that."""
         if y.is_root and self.takes_loops(y.aval):

@@ -340,6 +340,11 @@ def plain_host(p: Primitive) -> Callable[..., Any]:
     return getattr(p.host, "plain", p.host)
 
 
+# Operations of a formula, from which on the loop that computes it must not end with a conversion to bfloat16 as well:
+# LLVM (of jaxlib 0.11 and 0.12) would take a time that grows exponentially.
+LONG_FORMULA = 100
+
+
 def lower_in_float32(rule: str | Callable[..., Any], bits: int = 16) -> Callable[..., Any]:
     """A lowering rule that computes floats of so many bits and fewer in float32."""
 
@@ -349,8 +354,13 @@ def lower_in_float32(rule: str | Callable[..., Any], bits: int = 16) -> Callable
         if narrow:
             ctx.outs = [out.update(dtype=np.dtype(np.float32))]
             operands = tuple(ctx.convert(v, np.dtype(np.float32)) for v in operands)
+        before = len(ctx.lines)
         result = ctx.op(rule, operands, ctx.out) if isinstance(rule, str) else rule(ctx, *operands, **params)
-        return ctx.convert(result, out.dtype) if narrow else result
+        if not narrow:
+            return result
+        if ctx.platform == "cpu" and len(ctx.lines) - before > LONG_FORMULA:
+            result = ctx.apart(result)
+        return ctx.convert(result, out.dtype)
 
     return lower
 

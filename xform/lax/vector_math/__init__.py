@@ -112,11 +112,7 @@ def _once(ctx: Context, result: Value) -> Value:
 
     XLA computes all operations anew in each fusion that uses them but those it takes for expensive, as a division.
     """
-    result = ctx.once(result)
-    if (ctx.module.formulas or 0) > MOST_FUSED:
-        # Nor does it fuse an expensive operation with what uses it twice, so this ends a loop.
-        result = ctx.op("multiply", [result, ctx.opaque_one(result)], result.aval)
-    return result
+    return ctx.apart(result) if (ctx.module.formulas or 0) > MOST_FUSED else ctx.once(result)
 
 
 # Formulas of a program that may be fused. In loops with dozens of them LLVM finds no vector instructions.
