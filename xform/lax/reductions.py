@@ -55,6 +55,7 @@ def reduction(
     return p
 
 
+@functools.cache
 def accumulator(dtype: np.dtype) -> np.dtype:
     """What sums and products are accumulated in, on the host and by XLA alike.
 
