@@ -182,14 +182,6 @@ def _collides(x: ShapedArray, axes: tuple[int, ...]) -> bool:
     return axes == (0,) and row % 2**11 == 0 and row <= 2**15
 
 
-def _part(ctx: Context, x: Value, axis: int, first: int, end: int) -> Value:
-    """A slice along one axis."""
-    start, limit = [0] * len(x.shape), list(x.shape)
-    start[axis], limit[axis] = first, end
-    bounds = f"start_indices = {i64s(start)}, limit_indices = {i64s(limit)}, strides = {i64s([1] * len(start))}"
-    return ctx.op("slice", [x], x.aval.update(shape=(*x.shape[:axis], end - first, *x.shape[axis + 1 :])), bounds)
-
-
 def _is_for_loops(x: ShapedArray, axes: tuple[int, ...]) -> bool:
     """Whether a sum is over few elements, or its inner loop one over results."""
     return x.ndim - 1 not in axes or math.prod(x.shape[a] for a in axes) <= 16
@@ -298,12 +290,12 @@ def _extreme_lower(operation: str, direction: str) -> Callable[..., Value]:
         x = ctx.op("reshape", [x], x.aval.update(shape=(*shape, n)))
         axes = (*(a for a in axes if a < first), first)
         end = n - n % _LANES
-        body = ctx.op("reshape", [_part(ctx, x, first, 0, end)], x.aval.update(shape=(*shape, end // _LANES, _LANES)))
+        body = ctx.op("reshape", [_slice(ctx, x, first, 0, end)], x.aval.update(shape=(*shape, end // _LANES, _LANES)))
         lanes = _reduced(ctx, by_negatives, identity, body, axes)
         out = _unrolled(ctx, write, lanes, lanes.aval.ndim - 1)
         if end == n:
             return out
-        return write(ctx, out, _reduced(ctx, by_negatives, identity, _part(ctx, x, first, end, n), axes))
+        return write(ctx, out, _reduced(ctx, by_negatives, identity, _slice(ctx, x, first, end, n), axes))
 
     plain = lower_reduce(write, identity)
     return lower
