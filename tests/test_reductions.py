@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 
 import ml_dtypes
 import numpy as np
@@ -243,3 +244,13 @@ def test_broadcast_shapes():
     assert lax.broadcast_shapes((3, 1), (4,), ()) == (3, 4)
     with pytest.raises(ValueError, match=r"broadcast_shapes: incompatible shapes \(2,\), \(3,\)"):
         lax.broadcast_shapes((2,), (3,))
+
+
+def test_dtypes_keep_their_identity():
+    """Arrays that were unpickled have dtype objects of their own, which cost no conversion of the others."""
+    from xform.lax.reductions import accumulator
+
+    other = pickle.loads(pickle.dumps(np.zeros(3))).dtype
+    assert other is not np.zeros(3).dtype
+    assert accumulator(other) is other
+    assert accumulator(np.zeros(3).dtype) is np.zeros(3).dtype

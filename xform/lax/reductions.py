@@ -55,23 +55,20 @@ def reduction(
     return p
 
 
-@functools.cache
 def accumulator(dtype: np.dtype) -> np.dtype:
-    """What sums and products are accumulated in, on the host and by XLA alike.
+    """What sums and products are accumulated in, on the host and by XLA alike; the same object if it is `dtype`.
 
     Narrow floats in float32; integers of fewer than 8 bits in int8 or uint8, which leaves the lower bits the same.
     """
-    if dtype.itemsize >= 4:
-        return dtype
-    return _FLOAT32 if families.is_narrow_float(dtype) else _IN_BYTES.get(dtype, dtype)
+    return dtype if dtype.itemsize >= 4 else _ACCUMULATORS.get(dtype, dtype)
 
 
-_FLOAT32 = np.dtype(np.float32)
 _IN_BYTES = {
     dtypes.by_name[name]: np.dtype(wide)
     for kind, wide in (("i", np.int8), ("u", np.uint8))
     for name in dtypes.narrow[kind]
 }
+_ACCUMULATORS = {d: np.dtype(np.float32) for d in dtypes.kinds if families.is_narrow_float(d)} | _IN_BYTES
 
 
 def reduce_with(ufunc: np.ufunc) -> Callable[..., Any]:
